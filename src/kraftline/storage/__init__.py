@@ -1,0 +1,1 @@
+"""The files of a Kafka log directory: read and written, each format in its own module."""
