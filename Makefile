@@ -1,0 +1,51 @@
+# `make help` lists what there is. Every target sets up what it needs.
+PYTHON ?= python3
+VENV ?= .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+FIXTURE := tests/fixtures/metadata_4_3/data
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test soak lint bench oracle fixtures clean
+
+help:  ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(STAMP)  ## a virtual environment with everything in it
+
+$(STAMP): pyproject.toml setup.py constraints.txt src/kraftline/records/_kernel.py src/kraftline/schema/_wire.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Kraftline needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install -q --disable-pip-version-check -c constraints.txt -U pip
+	$(PY) -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(PY) -m kraftline.records.kernel
+	@touch $@
+
+demo: setup  ## explain a directory that a real Kafka wrote
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" sh tools/demo.sh
+
+lint: setup  ## ruff, mypy --strict, import contracts
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+
+test: lint  ## every kind of proof, few rounds (at most 15 minutes)
+	$(VENV)/bin/pytest -n 2 --dist loadscope
+
+soak: setup  ## the full counts; results go to docs/soak.md
+	KRAFTLINE_SOAK=1 $(VENV)/bin/pytest -n 2 -m "soak or not soak"
+
+oracle: setup  ## fetch real Kafka and run the tests that need it
+	$(VENV)/bin/pytest -m oracle
+
+fixtures: setup  ## have real Kafka write every fixture again
+	$(PY) -m tests.oracle.remake
+
+bench: setup  ## us beside real Kafka; results go to docs/benchmarks.md
+	$(PY) -m benchmarks
+
+clean:  ## remove what was built
+	rm -rf $(VENV) build out *.egg-info src/*.egg-info
+	find src -name '*.so' -delete
