@@ -1,0 +1,71 @@
+"""Save a stopped node's log directory as a fixture, with what Kafka's tools say about it."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.oracle.dump import Decoder, decoder_for, dump_text
+from tests.oracle.jars import NEWEST
+from tests.oracle.records import write_records_json
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+# Text above this size is kept compressed.
+_LARGE = 30_000
+
+
+def fresh(name: str) -> Path:
+    """The fixture folder `name` without its old data and kafka-says."""
+    folder = FIXTURES / name
+    for part in ("data", "kafka-says"):
+        shutil.rmtree(folder / part, ignore_errors=True)
+    return folder
+
+
+def copy_data(source: Path, target: Path) -> None:
+    """Copy a log directory as it is; only the lock file (always empty) stays behind."""
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns(".lock"))
+
+
+def ask_kafka(folder: Path, *, version: str = NEWEST) -> None:
+    """Fill `kafka-says/` for every log, snapshot and index file below `data/`.
+
+    `X.records.jsonl` is what FileRecords reads, `X.dump.txt` what DumpLogSegments prints;
+    both at the same relative path as the file in `data/`.
+    """
+    data, says = folder / "data", folder / "kafka-says"
+    logs = sorted(p for p in data.rglob("*") if p.suffix in (".log", ".checkpoint"))
+    logs = [p for p in logs if p.stat().st_size > 0]
+    pairs = [(p, _beside(says, data, p, ".records.jsonl")) for p in logs]
+    if pairs:
+        write_records_json(pairs)
+    dumps: dict[Decoder, list[Path]] = {}
+    for path in logs:
+        dumps.setdefault(decoder_for(path), []).append(path)
+    # Kafka's dump opens an index file for writing and checks it against the .log beside it.
+    others = (".index", ".timeindex", ".txnindex", ".snapshot")
+    for path in sorted(p for p in data.rglob("*") if p.suffix in others and p.stat().st_size):
+        dumps.setdefault(Decoder.NONE, []).append(path)
+    for decoder, paths in dumps.items():
+        for path, text in dump_text(paths, decoder, version=version).items():
+            _beside(says, data, path, ".dump.txt").write_text(text)
+    _compress_large(says.rglob("*"))
+
+
+def _beside(says: Path, data: Path, path: Path, suffix: str) -> Path:
+    target = says / path.relative_to(data)
+    target = target.with_name(target.name + suffix)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return target
+
+
+def _compress_large(paths: Iterable[Path]) -> None:
+    for path in list(paths):
+        if path.is_file() and path.stat().st_size > _LARGE:
+            # mtime 0 keeps the bytes the same for the same text.
+            with path.with_name(path.name + ".gz").open("wb") as raw:
+                with gzip.GzipFile("", "wb", 9, raw, mtime=0) as out:
+                    out.write(path.read_bytes())
+            path.unlink()
