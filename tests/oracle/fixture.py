@@ -29,7 +29,7 @@ def copy_data(source: Path, target: Path) -> None:
     shutil.copytree(source, target, ignore=shutil.ignore_patterns(".lock"))
 
 
-def ask_kafka(folder: Path, *, version: str = NEWEST) -> None:
+def ask_kafka(folder: Path, *, version: str = NEWEST, dumps: bool = True) -> None:
     """Fill `kafka-says/` for every log, snapshot and index file below `data/`.
 
     `X.records.jsonl` is what FileRecords reads, `X.dump.txt` what DumpLogSegments prints;
@@ -41,17 +41,22 @@ def ask_kafka(folder: Path, *, version: str = NEWEST) -> None:
     pairs = [(p, _beside(says, data, p, ".records.jsonl")) for p in logs]
     if pairs:
         write_records_json(pairs)
-    dumps: dict[Decoder, list[Path]] = {}
+    if dumps:
+        _dump(data, says, logs, version)
+    _compress_large(says.rglob("*"))
+
+
+def _dump(data: Path, says: Path, logs: list[Path], version: str) -> None:
+    by_decoder: dict[Decoder, list[Path]] = {}
     for path in logs:
-        dumps.setdefault(decoder_for(path), []).append(path)
+        by_decoder.setdefault(decoder_for(path), []).append(path)
     # Kafka's dump opens an index file for writing and checks it against the .log beside it.
     others = (".index", ".timeindex", ".txnindex", ".snapshot")
     for path in sorted(p for p in data.rglob("*") if p.suffix in others and p.stat().st_size):
-        dumps.setdefault(Decoder.NONE, []).append(path)
-    for decoder, paths in dumps.items():
+        by_decoder.setdefault(Decoder.NONE, []).append(path)
+    for decoder, paths in by_decoder.items():
         for path, text in dump_text(paths, decoder, version=version).items():
             _beside(says, data, path, ".dump.txt").write_text(text)
-    _compress_large(says.rglob("*"))
 
 
 def _beside(says: Path, data: Path, path: Path, suffix: str) -> Path:

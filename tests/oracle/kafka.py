@@ -111,6 +111,9 @@ class KraftCluster:
     def port(self, node_id: int) -> int:
         return self._ports[node_id][0]
 
+    def controller_endpoint(self, node_id: int) -> tuple[str, int]:
+        return HOST, self._ports[node_id][1]
+
     def directory(self, node_id: int) -> Path:
         return self.root / f"node-{node_id}"
 
@@ -147,7 +150,7 @@ class KraftCluster:
             "delegation.token.secret.key": "kraftline",
             "num.network.threads": "1",
             "num.io.threads": "2",
-            "log.cleaner.dedupe.buffer.size": "2097152",
+            "log.cleaner.dedupe.buffer.size": "4194304",
             "log.cleaner.threads": "1",
         }
         if spec.is_broker:
@@ -205,7 +208,9 @@ class KraftCluster:
             server.wait_for("Kafka Server started", 90)
 
     def stop(self, *node_ids: int) -> None:
-        for node_id in node_ids or list(self._running):
+        """Clean shutdown; without ids of all nodes, controllers last."""
+        everyone = sorted(self._running, key=lambda n: self.nodes[n].is_controller)
+        for node_id in node_ids or everyone:
             self._running.pop(node_id).stop()
 
     def kill(self, *node_ids: int) -> None:
@@ -226,10 +231,10 @@ class KraftCluster:
         value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # Brokers leave best while a controller is there.
-        order = sorted(self._running, key=lambda n: self.nodes[n].is_controller)
-        for node_id in order:
-            self.stop(node_id)
+        if kind is None:
+            self.stop()
+        else:
+            self.kill()
 
 
 class ZooKeeperBroker:
@@ -265,7 +270,7 @@ class ZooKeeperBroker:
             "offsets.topic.replication.factor": "1",
             "num.network.threads": "1",
             "num.io.threads": "2",
-            "log.cleaner.dedupe.buffer.size": "2097152",
+            "log.cleaner.dedupe.buffer.size": "4194304",
             "group.initial.rebalance.delay.ms": "0",
             "transaction.state.log.num.partitions": "1",
             "transaction.state.log.replication.factor": "1",
