@@ -1,0 +1,788 @@
+"""Kafka's wire types, read from and written to a buffer: the hot loop under every message.
+
+Cython in pure-Python mode: compiled where there is a C compiler, the same file interpreted where
+not. Every read is checked against the end of the buffer before anything is allocated.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from kraftline.errors import Corrupt, Truncated
+from kraftline.schema.uuids import Uuid
+
+try:
+    import cython
+except ImportError:
+
+    class cython:  # what an interpreted run needs of the real module
+        compiled = False
+        p_uchar = Py_ssize_t = int
+
+        @staticmethod
+        def declare(_type, **_options):
+            return None
+
+        @staticmethod
+        def cclass(thing):
+            return thing
+
+        final = cfunc = inline = cclass
+
+        @staticmethod
+        def exceptval(**_options):
+            return lambda thing: thing
+
+
+COMPILED = cython.compiled
+
+_FLOAT64 = Struct(">d")
+_new_uuid = bytes.__new__
+_MAX_STRING = 0x7FFF
+
+# Uuids repeat (a topic's partitions, a broker's directories), and making one costs more than
+# finding it: the last one seen in each slot is kept, with its bytes and its text beside it.
+_UUID_SLOTS = 1024
+_uuid_keys: bytearray = bytearray(16 * _UUID_SLOTS)
+_uuids: list = [_new_uuid(Uuid, bytes(16))] * _UUID_SLOTS
+_uuid_texts: list = [None] * _UUID_SLOTS
+_known_uuids: dict = {}  # the same when interpreted: by bytes
+_known_texts: dict = {}
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _be16(b: cython.p_uchar, p: cython.Py_ssize_t) -> cython.int:
+    if cython.compiled:
+        v: cython.short = (b[p] << 8) | b[p + 1]
+        return v
+    return int.from_bytes(b[p : p + 2], "big", signed=True)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _be32(b: cython.p_uchar, p: cython.Py_ssize_t) -> cython.int:
+    if cython.compiled:
+        top: cython.uint = b[p]
+        v: cython.int = (top << 24) | (b[p + 1] << 16) | (b[p + 2] << 8) | b[p + 3]
+        return v
+    return int.from_bytes(b[p : p + 4], "big", signed=True)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _be64(b: cython.p_uchar, p: cython.Py_ssize_t) -> cython.longlong:
+    if cython.compiled:
+        v: cython.ulonglong = 0
+        i: cython.Py_ssize_t
+        for i in range(8):
+            v = (v << 8) | b[p + i]
+        signed: cython.longlong = v
+        return signed
+    return int.from_bytes(b[p : p + 8], "big", signed=True)
+
+
+@cython.cfunc
+def _uuid_slot(b: cython.p_uchar, p: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """The slot that holds these sixteen bytes, filled if it held others."""
+    keys: cython.p_uchar = _uuid_keys
+    slot: cython.Py_ssize_t = (b[p] ^ (b[p + 15] << 2)) & 1023
+    k: cython.Py_ssize_t = slot * 16
+    i: cython.Py_ssize_t
+    for i in range(16):
+        if keys[k + i] != b[p + i]:
+            break
+    else:
+        return slot
+    for i in range(16):
+        keys[k + i] = b[p + i]
+    _uuids[slot] = _new_uuid(Uuid, b[p : p + 16])
+    _uuid_texts[slot] = None
+    return slot
+
+
+@cython.cfunc
+def _uuid_at(b: cython.p_uchar, p: cython.Py_ssize_t) -> object:
+    if cython.compiled:
+        return _uuids[_uuid_slot(b, p)]
+    raw = b[p : p + 16]
+    found = _known_uuids.get(raw)
+    if found is None:
+        if len(_known_uuids) >= _UUID_SLOTS:
+            _known_uuids.clear()
+        found = _known_uuids[raw] = _new_uuid(Uuid, raw)
+    return found
+
+
+@cython.cfunc
+def _uuid_text_at(b: cython.p_uchar, p: cython.Py_ssize_t) -> object:
+    if cython.compiled:
+        slot: cython.Py_ssize_t = _uuid_slot(b, p)
+        text = _uuid_texts[slot]
+        if text is None:
+            text = _uuid_texts[slot] = str(_uuids[slot])
+        return text
+    raw = b[p : p + 16]
+    found = _known_texts.get(raw)
+    if found is None:
+        if len(_known_texts) >= _UUID_SLOTS:
+            _known_texts.clear()
+        found = _known_texts[raw] = str(_new_uuid(Uuid, raw))
+    return found
+
+
+@cython.final
+@cython.cclass
+class Reader:
+    """A position in a buffer, and one method per wire type that reads there and moves on.
+
+    `end` bounds every read. One reader serves a whole batch: `reset` moves it for nothing.
+    """
+
+    data = cython.declare(bytes, visibility="readonly")
+    buf = cython.declare(cython.p_uchar)
+    pos = cython.declare(cython.Py_ssize_t, visibility="public")
+    end = cython.declare(cython.Py_ssize_t, visibility="readonly")
+
+    def __init__(self, data: bytes, pos: cython.Py_ssize_t = 0, end=None) -> None:
+        self.data = data
+        self.buf = data
+        self.reset(pos, len(data) if end is None else end)
+
+    def reset(self, pos: cython.Py_ssize_t, end: cython.Py_ssize_t) -> None:
+        """Read from `pos` up to `end` of the same buffer."""
+        if not 0 <= pos <= end <= len(self.data):
+            raise ValueError(f"{pos}..{end} is not within {len(self.data)} bytes")
+        self.pos = pos
+        self.end = end
+
+    def load(self, data: bytes) -> None:
+        """Read all of another buffer."""
+        self.data = data
+        self.buf = data
+        self.pos = 0
+        self.end = len(data)
+
+    @cython.cfunc
+    def _short(self, need: cython.longlong) -> object:
+        raise Truncated(
+            f"{need} bytes wanted where {self.end - self.pos} are left", position=self.pos
+        )
+
+    @cython.cfunc
+    def _take(self, n: cython.longlong) -> cython.Py_ssize_t:
+        """The position of the next n bytes, which are there."""
+        p: cython.Py_ssize_t = self.pos
+        if self.end - p < n:
+            self._short(n)
+        self.pos = p + n
+        return p
+
+    # Numbers
+
+    def boolean(self) -> bool:
+        return self.buf[self._take(1)] != 0
+
+    def int8(self) -> int:
+        v: cython.int = self.buf[self._take(1)]
+        return v - 256 if v > 127 else v
+
+    def int16(self) -> int:
+        return _be16(self.buf, self._take(2))
+
+    def uint16(self) -> int:
+        return _be16(self.buf, self._take(2)) & 0xFFFF
+
+    def int32(self) -> int:
+        return _be32(self.buf, self._take(4))
+
+    def uint32(self) -> int:
+        v: cython.longlong = _be32(self.buf, self._take(4))
+        return v if v >= 0 else v + 0x7FFFFFFF + 0x7FFFFFFF + 2
+
+    def int64(self) -> int:
+        return _be64(self.buf, self._take(8))
+
+    def float64(self) -> float:
+        p: cython.Py_ssize_t = self._take(8)
+        return _FLOAT64.unpack(self.buf[p : p + 8])[0]
+
+    @cython.cfunc
+    def _uvarint(self) -> cython.longlong:
+        p: cython.Py_ssize_t = self.pos
+        if p >= self.end:
+            self._short(1)
+        b: cython.int = self.buf[p]
+        if b < 128:
+            self.pos = p + 1
+            return b
+        v: cython.longlong = b & 127
+        shift: cython.int = 7
+        while True:
+            p += 1
+            if p >= self.end:
+                self._short(p - self.pos + 1)
+            b = self.buf[p]
+            if shift == 28 and b > 15:
+                raise Corrupt("unsigned varint of more than 32 bits", position=self.pos)
+            part: cython.longlong = b & 127
+            v |= part << shift
+            if b < 128:
+                self.pos = p + 1
+                return v
+            shift += 7
+
+    def uvarint(self) -> int:
+        return self._uvarint()
+
+    def varint(self) -> int:
+        v: cython.longlong = self._uvarint()
+        return (v >> 1) ^ -(v & 1)
+
+    def varlong(self) -> int:
+        v = 0
+        p: cython.Py_ssize_t = self.pos
+        shift: cython.int = 0
+        while True:
+            if p >= self.end:
+                self._short(p - self.pos + 1)
+            b = self.buf[p]
+            p += 1
+            if shift == 63 and b > 1:
+                raise Corrupt("varint of more than 64 bits", position=self.pos)
+            v |= (b & 127) << shift
+            if b < 128:
+                self.pos = p
+                return (v >> 1) ^ -(v & 1)
+            shift += 7
+
+    # Uuids, strings, bytes
+
+    def uuid(self) -> Uuid:
+        return _uuid_at(self.buf, self._take(16))
+
+    def uuid_text(self) -> str:
+        return _uuid_text_at(self.buf, self._take(16))
+
+    @cython.cfunc
+    def _length(self, compact: cython.bint, wide: cython.bint) -> cython.longlong:
+        """A length in front of a string or bytes; -1 for null."""
+        if compact:
+            return self._uvarint() - 1
+        if wide:
+            return _be32(self.buf, self._take(4))
+        return _be16(self.buf, self._take(2))
+
+    @cython.cfunc
+    def _text(self, n: cython.longlong, nullable: cython.bint) -> object:
+        if n < 0:
+            if nullable and n == -1:
+                return None
+            raise Corrupt(f"a string of length {n}", position=self.pos)
+        if n > _MAX_STRING:
+            raise Corrupt(f"a string of length {n}, over {_MAX_STRING}", position=self.pos)
+        p: cython.Py_ssize_t = self._take(n)
+        try:
+            return self.buf[p : p + n].decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise Corrupt(f"a string is not UTF-8: {error.reason}", position=p) from None
+
+    @cython.cfunc
+    def _blob(self, n: cython.longlong, nullable: cython.bint) -> object:
+        if n < 0:
+            if nullable and n == -1:
+                return None
+            raise Corrupt(f"bytes of length {n}", position=self.pos)
+        p: cython.Py_ssize_t = self._take(n)
+        return self.buf[p : p + n]
+
+    def string(self) -> str:
+        return self._text(self._length(False, False), False)
+
+    def nullable_string(self) -> str | None:
+        return self._text(self._length(False, False), True)
+
+    def compact_string(self) -> str:
+        return self._text(self._uvarint() - 1, False)
+
+    def compact_nullable_string(self) -> str | None:
+        return self._text(self._uvarint() - 1, True)
+
+    def blob(self) -> bytes:
+        return self._blob(self._length(False, True), False)
+
+    def nullable_blob(self) -> bytes | None:
+        return self._blob(self._length(False, True), True)
+
+    def compact_blob(self) -> bytes:
+        return self._blob(self._uvarint() - 1, False)
+
+    def compact_nullable_blob(self) -> bytes | None:
+        return self._blob(self._uvarint() - 1, True)
+
+    def raw(self, n: cython.longlong) -> bytes:
+        """The next n bytes as they are."""
+        if n < 0:
+            raise Corrupt(f"bytes of length {n}", position=self.pos)
+        p: cython.Py_ssize_t = self._take(n)
+        return self.buf[p : p + n]
+
+    # Arrays
+
+    @cython.cfunc
+    def _count(
+        self, compact: cython.bint, nullable: cython.bint, smallest: cython.longlong
+    ) -> cython.longlong:
+        """How many elements follow, each of at least `smallest` bytes; -1 for null."""
+        n: cython.longlong = self._length(compact, True)
+        if n < 0:
+            if nullable and n == -1:
+                return n
+            raise Corrupt(f"an array of {n} elements", position=self.pos)
+        if n * smallest > self.end - self.pos:
+            raise Truncated(
+                f"an array of {n} elements where {self.end - self.pos} bytes are left",
+                position=self.pos,
+            )
+        return n
+
+    def array_length(self, smallest: cython.longlong) -> int:
+        return self._count(False, False, smallest)
+
+    def nullable_array_length(self, smallest: cython.longlong) -> int:
+        return self._count(False, True, smallest)
+
+    def compact_array_length(self, smallest: cython.longlong) -> int:
+        return self._count(True, False, smallest)
+
+    def compact_nullable_array_length(self, smallest: cython.longlong) -> int:
+        return self._count(True, True, smallest)
+
+    @cython.cfunc
+    def _int32s(self, n: cython.longlong) -> object:
+        if n < 0:
+            return None
+        b: cython.p_uchar = self.buf
+        p: cython.Py_ssize_t = self._take(4 * n)
+        if n == 0:
+            return ()
+        if n == 1:
+            return (_be32(b, p),)
+        if n == 2:
+            return (_be32(b, p), _be32(b, p + 4))
+        if n == 3:
+            return (_be32(b, p), _be32(b, p + 4), _be32(b, p + 8))
+        i: cython.Py_ssize_t
+        return tuple([_be32(b, p + 4 * i) for i in range(n)])
+
+    @cython.cfunc
+    def _int64s(self, n: cython.longlong) -> object:
+        if n < 0:
+            return None
+        b: cython.p_uchar = self.buf
+        p: cython.Py_ssize_t = self._take(8 * n)
+        i: cython.Py_ssize_t
+        return tuple([_be64(b, p + 8 * i) for i in range(n)])
+
+    @cython.cfunc
+    def _uuid_tuple(self, n: cython.longlong) -> object:
+        if n < 0:
+            return None
+        b: cython.p_uchar = self.buf
+        p: cython.Py_ssize_t = self._take(16 * n)
+        if n == 3:
+            return (_uuid_at(b, p), _uuid_at(b, p + 16), _uuid_at(b, p + 32))
+        i: cython.Py_ssize_t
+        return tuple([_uuid_at(b, p + 16 * i) for i in range(n)])
+
+    @cython.cfunc
+    def _strings(self, n: cython.longlong, compact: cython.bint) -> object:
+        if n < 0:
+            return None
+        i: cython.Py_ssize_t
+        return tuple([self._text(self._length(compact, False), False) for i in range(n)])
+
+    def int32_array(self) -> tuple:
+        return self._int32s(self._count(False, False, 4))
+
+    def nullable_int32_array(self) -> tuple | None:
+        return self._int32s(self._count(False, True, 4))
+
+    def compact_int32_array(self) -> tuple:
+        return self._int32s(self._count(True, False, 4))
+
+    def compact_nullable_int32_array(self) -> tuple | None:
+        return self._int32s(self._count(True, True, 4))
+
+    def int64_array(self) -> tuple:
+        return self._int64s(self._count(False, False, 8))
+
+    def nullable_int64_array(self) -> tuple | None:
+        return self._int64s(self._count(False, True, 8))
+
+    def compact_int64_array(self) -> tuple:
+        return self._int64s(self._count(True, False, 8))
+
+    def compact_nullable_int64_array(self) -> tuple | None:
+        return self._int64s(self._count(True, True, 8))
+
+    def uuid_array(self) -> tuple:
+        return self._uuid_tuple(self._count(False, False, 16))
+
+    def nullable_uuid_array(self) -> tuple | None:
+        return self._uuid_tuple(self._count(False, True, 16))
+
+    def compact_uuid_array(self) -> tuple:
+        return self._uuid_tuple(self._count(True, False, 16))
+
+    def compact_nullable_uuid_array(self) -> tuple | None:
+        return self._uuid_tuple(self._count(True, True, 16))
+
+    def string_array(self) -> tuple:
+        return self._strings(self._count(False, False, 2), False)
+
+    def nullable_string_array(self) -> tuple | None:
+        return self._strings(self._count(False, True, 2), False)
+
+    def compact_string_array(self) -> tuple:
+        return self._strings(self._count(True, False, 1), True)
+
+    def compact_nullable_string_array(self) -> tuple | None:
+        return self._strings(self._count(True, True, 1), True)
+
+    # Frames
+
+    def tag_end(self) -> int:
+        """Reads the size of a tagged field; where the field must end."""
+        n: cython.longlong = self._uvarint()
+        if self.end - self.pos < n:
+            self._short(n)
+        return self.pos + n
+
+    def tag_done(self, end: cython.Py_ssize_t) -> None:
+        """A tagged field must fill the size that was announced."""
+        if self.pos != end:
+            raise Corrupt(
+                f"a tagged field ends at {self.pos}, but its size says {end}", position=self.pos
+            )
+
+    def finish(self) -> None:
+        """Nothing may be left."""
+        if self.pos != self.end:
+            raise Corrupt(f"{self.end - self.pos} bytes left over", position=self.pos)
+
+    def metadata_frame(self) -> int:
+        """The three varints before a metadata record: its type << 16 | its version.
+
+        -1 for a frame version other than 1: the caller has the words for that.
+        """
+        frame: cython.longlong = self._uvarint()
+        if frame != 1:
+            return -1
+        kind: cython.longlong = self._uvarint()
+        version: cython.longlong = self._uvarint()
+        if kind > 0x7FFF or version > 0x7FFF:
+            raise Corrupt(f"record type {kind}, version {version}", position=self.pos)
+        return (kind << 16) | version
+
+
+@cython.final
+@cython.cclass
+class Writer:
+    """A buffer that grows, and one method per wire type that writes at its end.
+
+    A value of a wrong type or out of range raises TypeError, OverflowError or the like; whoever
+    knows the message's name (`codec`) makes NotRepresentable of it.
+    """
+
+    data = cython.declare(bytearray)
+    buf = cython.declare(cython.p_uchar)
+    pos = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    room = cython.declare(cython.Py_ssize_t)
+
+    def __init__(self, room: cython.Py_ssize_t = 256) -> None:
+        self.data = bytearray(room)
+        self.buf = self.data
+        self.pos = 0
+        self.room = room
+
+    def clear(self) -> None:
+        """Start again, in the same buffer."""
+        self.pos = 0
+
+    def getvalue(self) -> bytes:
+        return bytes(self.data[: self.pos])
+
+    @cython.cfunc
+    def _place(self, n: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Where the next n bytes go; there is room for them."""
+        p: cython.Py_ssize_t = self.pos
+        if p + n > self.room:
+            more: cython.Py_ssize_t = self.room + n
+            self.data.extend(bytes(more))
+            self.room += more
+            self.buf = self.data
+        self.pos = p + n
+        return p
+
+    @cython.cfunc
+    def _big(self, v: cython.longlong, n: cython.Py_ssize_t) -> object:
+        """The low n bytes of v, highest first."""
+        p: cython.Py_ssize_t = self._place(n)
+        i: cython.Py_ssize_t
+        b: cython.p_uchar = self.buf
+        for i in range(n - 1, -1, -1):
+            b[p + i] = v & 255
+            v >>= 8
+        return None
+
+    # Numbers
+
+    def boolean(self, v: cython.bint) -> None:
+        self._big(1 if v else 0, 1)
+
+    def int8(self, v: cython.longlong) -> None:
+        if not -0x80 <= v <= 0x7F:
+            raise OverflowError(f"{v} does not fit into an int8")
+        self._big(v, 1)
+
+    def int16(self, v: cython.longlong) -> None:
+        if not -0x8000 <= v <= 0x7FFF:
+            raise OverflowError(f"{v} does not fit into an int16")
+        self._big(v, 2)
+
+    def uint16(self, v: cython.longlong) -> None:
+        if not 0 <= v <= 0xFFFF:
+            raise OverflowError(f"{v} does not fit into a uint16")
+        self._big(v, 2)
+
+    @cython.cfunc
+    def _int32(self, v: cython.longlong) -> object:
+        if not -0x7FFFFFFF - 1 <= v <= 0x7FFFFFFF:
+            raise OverflowError(f"{v} does not fit into an int32")
+        return self._big(v, 4)
+
+    def int32(self, v: cython.longlong) -> None:
+        self._int32(v)
+
+    def uint32(self, v: cython.longlong) -> None:
+        if v < 0 or v >> 32:
+            raise OverflowError(f"{v} does not fit into a uint32")
+        self._big(v, 4)
+
+    @cython.cfunc
+    def _int64(self, v: cython.longlong) -> object:
+        if not cython.compiled and v.bit_length() > 63 and v != -(1 << 63):
+            raise OverflowError(f"{v} does not fit into an int64")
+        return self._big(v, 8)
+
+    def int64(self, v: cython.longlong) -> None:
+        self._int64(v)
+
+    def float64(self, v: float) -> None:
+        self._raw(_FLOAT64.pack(v))
+
+    @cython.cfunc
+    def _uvarint(self, v: cython.longlong) -> object:
+        p: cython.Py_ssize_t
+        while v > 127:
+            p = self._place(1)
+            self.buf[p] = (v & 127) | 128
+            v >>= 7
+        p = self._place(1)
+        self.buf[p] = v
+        return None
+
+    def uvarint(self, v: cython.longlong) -> None:
+        if v < 0 or v >> 32:
+            raise OverflowError(f"{v} does not fit into an unsigned varint")
+        self._uvarint(v)
+
+    # Uuids, strings, bytes
+
+    @cython.cfunc
+    def _raw(self, v: bytes) -> object:
+        n: cython.Py_ssize_t = len(v)
+        p: cython.Py_ssize_t = self._place(n)
+        if cython.compiled:
+            source: cython.p_uchar = v
+            target: cython.p_uchar = self.buf
+            i: cython.Py_ssize_t
+            for i in range(n):
+                target[p + i] = source[i]
+        else:
+            self.data[p : p + n] = v
+        return None
+
+    def raw(self, v) -> None:
+        self._raw(_plain(v))
+
+    @cython.cfunc
+    def _uuid(self, v) -> object:
+        if len(v) != 16:
+            raise OverflowError(f"a uuid of {len(v)} bytes")
+        return self._raw(_plain(v))
+
+    def uuid(self, v) -> None:
+        self._uuid(v)
+
+    @cython.cfunc
+    def _head(self, n: cython.longlong, compact: cython.bint, wide: cython.bint) -> object:
+        """The length in front of a string, bytes or an array; -1 for null."""
+        if compact:
+            return self._uvarint(n + 1)
+        if wide:
+            return self._int32(n)
+        return self._big(n, 2)
+
+    @cython.cfunc
+    def _text(self, v: str, compact: cython.bint) -> object:
+        raw: bytes = v.encode("utf-8")
+        n: cython.Py_ssize_t = len(raw)
+        if n > _MAX_STRING:
+            raise OverflowError(f"a string of {n} bytes, over {_MAX_STRING}")
+        self._head(n, compact, False)
+        return self._raw(raw)
+
+    @cython.cfunc
+    def _blob(self, v, compact: cython.bint) -> object:
+        raw: bytes = _plain(v)
+        self._head(len(raw), compact, True)
+        return self._raw(raw)
+
+    def string(self, v) -> None:
+        self._text(v, False)
+
+    def nullable_string(self, v) -> None:
+        self._head(-1, False, False) if v is None else self._text(v, False)
+
+    def compact_string(self, v) -> None:
+        self._text(v, True)
+
+    def compact_nullable_string(self, v) -> None:
+        self._head(-1, True, False) if v is None else self._text(v, True)
+
+    def blob(self, v) -> None:
+        self._blob(v, False)
+
+    def nullable_blob(self, v) -> None:
+        self._head(-1, False, True) if v is None else self._blob(v, False)
+
+    def compact_blob(self, v) -> None:
+        self._blob(v, True)
+
+    def compact_nullable_blob(self, v) -> None:
+        self._head(-1, True, True) if v is None else self._blob(v, True)
+
+    # Arrays
+
+    def array_length(self, n: cython.longlong) -> None:
+        """-1 for a null array."""
+        self._int32(n)
+
+    def compact_array_length(self, n: cython.longlong) -> None:
+        self._uvarint(n + 1)
+
+    @cython.cfunc
+    def _int32s(self, v, compact: cython.bint) -> object:
+        self._head(len(v), compact, True)
+        for item in v:
+            self._int32(item)
+        return None
+
+    @cython.cfunc
+    def _int64s(self, v, compact: cython.bint) -> object:
+        self._head(len(v), compact, True)
+        for item in v:
+            self._int64(item)
+        return None
+
+    @cython.cfunc
+    def _uuids(self, v, compact: cython.bint) -> object:
+        self._head(len(v), compact, True)
+        for item in v:
+            self._uuid(item)
+        return None
+
+    @cython.cfunc
+    def _strings(self, v, compact: cython.bint) -> object:
+        self._head(len(v), compact, True)
+        for item in v:
+            self._text(item, compact)
+        return None
+
+    def int32_array(self, v) -> None:
+        self._int32s(v, False)
+
+    def compact_int32_array(self, v) -> None:
+        self._int32s(v, True)
+
+    def int64_array(self, v) -> None:
+        self._int64s(v, False)
+
+    def compact_int64_array(self, v) -> None:
+        self._int64s(v, True)
+
+    def uuid_array(self, v) -> None:
+        self._uuids(v, False)
+
+    def compact_uuid_array(self, v) -> None:
+        self._uuids(v, True)
+
+    def string_array(self, v) -> None:
+        self._strings(v, False)
+
+    def compact_string_array(self, v) -> None:
+        self._strings(v, True)
+
+    # Tagged fields
+
+    def begin_tag(self, tag: cython.longlong) -> int:
+        """Starts a tagged field; `end_tag` wants what this returns."""
+        self._uvarint(tag)
+        return self._place(1)
+
+    def end_tag(self, at: cython.Py_ssize_t) -> None:
+        """Puts the size in front of what was written since `begin_tag`."""
+        n: cython.Py_ssize_t = self.pos - at - 1
+        if n < 128:
+            self.buf[at] = n
+            return
+        body: bytes = bytes(self.data[at + 1 : self.pos])
+        self.pos = at
+        self._uvarint(n)
+        self._raw(body)
+
+    def raw_tags(self, tags, at: cython.Py_ssize_t, below: cython.longlong) -> int:
+        """Writes the unknown tags from index `at` that come before tag `below` (-1: all).
+
+        Returns the index of the first one left.
+        """
+        n: cython.Py_ssize_t = len(tags)
+        while at < n:
+            tag, data = tags[at]
+            if tag == below or (at > 0 and tag <= tags[at - 1][0]):
+                raise OverflowError(f"unknown tag {tag} is known to this version or out of order")
+            if 0 <= below < tag:
+                break
+            self.uvarint(tag)
+            self._uvarint(len(data))
+            self._raw(_plain(data))
+            at += 1
+        return at
+
+
+@cython.cfunc
+def _plain(v) -> bytes:
+    """Plain bytes out of anything bytes-like, a subclass such as Uuid included."""
+    if type(v) is bytes:
+        return v
+    if isinstance(v, bytes):
+        return bytes.__getitem__(v, _ALL)
+    return bytes(memoryview(v))
+
+
+_ALL = slice(None)

@@ -1,0 +1,38 @@
+"""Kafka's uuid: sixteen bytes that print as 22 characters of URL-safe base64."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error as _Base64Error
+from typing import Self
+
+
+class Uuid(bytes):
+    """A topic, directory, incarnation or cluster id, as Kafka writes and prints it."""
+
+    __slots__ = ()
+
+    def __new__(cls, raw: bytes) -> Self:
+        if len(raw) != 16:
+            raise ValueError(f"a uuid has 16 bytes, not {len(raw)}")
+        return bytes.__new__(cls, raw)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The uuid that Kafka prints as `text`; ValueError when it is none."""
+        try:
+            raw = urlsafe_b64decode(text + "==")
+        except (_Base64Error, ValueError):
+            raw = b""
+        if len(raw) != 16 or len(text) != 22:
+            raise ValueError(f"{text!r} is not a uuid: 22 characters of URL-safe base64")
+        return cls(raw)
+
+    def __str__(self) -> str:
+        return urlsafe_b64encode(self)[:22].decode("ascii")
+
+    def __repr__(self) -> str:
+        return f"Uuid('{self}')"
+
+
+ZERO = Uuid(bytes(16))
