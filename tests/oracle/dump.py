@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import enum
+import json
+import re
 import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 from tests.oracle.jars import NEWEST
 from tests.oracle.java import run
+from tests.oracle.lines import Json
 
 
 class Decoder(enum.Enum):
@@ -67,3 +71,100 @@ def dump_text(
         elif current is not None:
             out[current] += line.replace(scratch, "")
     return out
+
+
+_BATCH = re.compile(r"(?:baseOffset|offset): -?\d+ .*\bisvalid: (?:true|false)$")
+_PAIR = re.compile(r"(\w+): (\[.*?\](?= |$)|\S+) ?")
+_CONTROL = re.compile(
+    r"(LeaderChange|SnapshotHeader|SnapshotFooter|KRaftVersion|KRaftVoters):? (\{.*)", re.DOTALL
+)
+_CONTENT = re.compile(r"(?:^| )(?:key: (?P<key>.*?) ?)?payload: (?P<payload>.*)$", re.DOTALL)
+
+
+def parse_log(text: str) -> list[dict[str, Json]]:
+    """The batches of a dumped .log or .checkpoint; each has its `records`.
+
+    Numbers and booleans are parsed, as are keys and payloads that are JSON. A control record
+    has `control` (the name Kafka prints) and its content as `payload`.
+    """
+    batches: list[dict[str, Json]] = []
+    for entry in _entries(text):
+        if _BATCH.match(entry):
+            batches.append({**_pairs(entry)[0], "records": []})
+        elif entry.startswith("| ") and batches:
+            cast("list[Json]", batches[-1]["records"]).append(_record(entry[2:]))
+    return batches
+
+
+def parse_entries(text: str) -> list[dict[str, Json]]:
+    """The entries of a dumped .index, .timeindex, .txnindex or producer .snapshot."""
+    return [_pairs(line.replace(" -> ", ": "))[0] for line in text.splitlines()[1:] if ": " in line]
+
+
+def _entries(text: str) -> list[str]:
+    # A raw payload may contain line ends: what starts no entry continues the last one.
+    out: list[str] = []
+    for line in text.split("\n"):
+        if line.startswith("| offset: ") or _BATCH.match(line) or not out:
+            out.append(line)
+        else:
+            out[-1] += "\n" + line
+    return [entry.rstrip("\n") for entry in out]
+
+
+def _record(text: str) -> dict[str, Json]:
+    control = _CONTROL.search(text)
+    if control is not None and " payload: " not in text[: control.start()]:
+        head, _ = _pairs(text[: control.start()])
+        return {**head, "control": control[1], "payload": _parsed(control[2])}
+    head, rest = _pairs(text, stop=("key", "payload", "endTxnMarker"))
+    if rest.startswith("endTxnMarker: "):
+        # endTxnMarker: COMMIT coordinatorEpoch: 0
+        words = rest.split()
+        return {**head, "control": words[1], "payload": {"coordinatorEpoch": int(words[3])}}
+    content = _CONTENT.search(rest)
+    if content is not None:
+        if content["key"] is not None:
+            head["key"] = _parsed(content["key"])
+        head["payload"] = _parsed(content["payload"])
+    elif rest.startswith("key: "):
+        head["key"] = _parsed(rest.removeprefix("key: "))
+    return head
+
+
+def _pairs(text: str, stop: tuple[str, ...] = ()) -> tuple[dict[str, Json], str]:
+    """Leading `name: value` pairs, and what is left when one of `stop` is next."""
+    out: dict[str, Json] = {}
+    at = 0
+    for match in iter(lambda: _PAIR.match(text, at), None):
+        if match[1] in stop:
+            break
+        value = match[2]
+        if match[1] == "headerKeys":
+            out[match[1]] = [name for name in value[1:-1].split(",") if name]
+        else:
+            out[match[1]] = _scalar(value)
+        at = match.end()
+    return out, text[at:]
+
+
+def _scalar(text: str) -> Json:
+    if text in ("true", "false"):
+        return text == "true"
+    if text == "OptionalLong.empty":
+        return None
+    optional = re.fullmatch(r"OptionalLong\[(-?\d+)\]", text)
+    if optional is not None:
+        return int(optional[1])
+    try:
+        # Kafka before 3.0 forgets a brace after a record's crc.
+        return int(text.rstrip("},"))
+    except ValueError:
+        return text
+
+
+def _parsed(text: str) -> Json:
+    try:
+        return cast(Json, json.loads(text))
+    except ValueError:
+        return text

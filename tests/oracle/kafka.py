@@ -148,6 +148,8 @@ class KraftCluster:
             "transaction.state.log.min.isr": "1",
             "group.initial.rebalance.delay.ms": "0",
             "delegation.token.secret.key": "kraftline",
+            # Indexes of deleted topics are never trimmed from this size.
+            "log.index.size.max.bytes": "4096",
             "num.network.threads": "1",
             "num.io.threads": "2",
             "log.cleaner.dedupe.buffer.size": "4194304",
@@ -268,6 +270,7 @@ class ZooKeeperBroker:
             "log.dirs": str(self.data),
             "offsets.topic.num.partitions": "1",
             "offsets.topic.replication.factor": "1",
+            "log.index.size.max.bytes": "4096",
             "num.network.threads": "1",
             "num.io.threads": "2",
             "log.cleaner.dedupe.buffer.size": "4194304",
