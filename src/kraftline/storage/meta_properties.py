@@ -8,7 +8,6 @@ Java properties file. Keys that this release does not know are kept.
 from __future__ import annotations
 
 import io
-import uuid
 from collections.abc import Mapping
 from datetime import datetime
 
@@ -16,8 +15,8 @@ import javaproperties
 import msgspec
 
 from kraftline.errors import Corrupt, Unsupported
+from kraftline.schema.uuids import Uuid
 from kraftline.storage.files import Path, Source, load, write_aside
-from kraftline.storage.uuids import uuid_from_text, uuid_to_text
 
 NAME = "meta.properties"
 _LIMIT = 1024 * 1024
@@ -33,7 +32,7 @@ class MetaProperties(msgspec.Struct, frozen=True, kw_only=True):
     version: int = 1
     cluster_id: str | None = None
     node_id: int | None = None
-    directory_id: uuid.UUID | None = None
+    directory_id: Uuid | None = None
     unknown: Mapping[str, str] = {}
 
 
@@ -63,10 +62,10 @@ def read_meta_properties(source: Source) -> MetaProperties:
     directory_id = None
     if "directory.id" in found:
         try:
-            directory_id = uuid_from_text(found["directory.id"])
+            directory_id = Uuid.parse(found["directory.id"])
         except ValueError as error:
             raise Corrupt(f"directory.id: {error}", file=file) from error
-        if directory_id.int < _RESERVED_DIRECTORY_IDS:
+        if int.from_bytes(directory_id) < _RESERVED_DIRECTORY_IDS:
             raise Corrupt(f"directory.id {found['directory.id']} is a reserved id", file=file)
     known = {"version", node_key, "cluster.id", "directory.id"}
     return MetaProperties(
@@ -84,7 +83,7 @@ def format_meta_properties(properties: MetaProperties, now: datetime | None = No
     if properties.node_id is not None:
         found["broker.id" if properties.version == 0 else "node.id"] = str(properties.node_id)
     if properties.directory_id is not None:
-        found["directory.id"] = uuid_to_text(properties.directory_id)
+        found["directory.id"] = str(properties.directory_id)
     if properties.cluster_id is not None:
         found["cluster.id"] = properties.cluster_id
     ordered = {key: found[key] for key in _ORDER if key in found} | dict(properties.unknown)

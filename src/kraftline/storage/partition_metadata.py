@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import uuid
 
 import msgspec
 
 from kraftline.errors import Corrupt, Unsupported
+from kraftline.schema.uuids import ZERO, Uuid
 from kraftline.storage.files import Path, Source, load, write_aside
-from kraftline.storage.uuids import ZERO, uuid_from_text, uuid_to_text
 
 NAME = "partition.metadata"
 _LIMIT = 64 * 1024
@@ -18,7 +17,7 @@ _LINE_ENDS = re.compile(r"\r\n|\n|\r")
 
 
 class PartitionMetadata(msgspec.Struct, frozen=True):
-    topic_id: uuid.UUID
+    topic_id: Uuid
     version: int = 0
 
 
@@ -34,7 +33,7 @@ def read_partition_metadata(source: Source) -> PartitionMetadata:
     if version < 0 or version > 2**31 - 1:
         raise Unsupported(f"version {version_text[:11]} of {NAME}", file=file, position=0)
     try:
-        topic_id = uuid_from_text(_value(lines, 1, file))
+        topic_id = Uuid.parse(_value(lines, 1, file))
     except ValueError as error:
         raise Corrupt(f"line 2: {error}", file=file) from error
     if topic_id == ZERO:
@@ -43,7 +42,7 @@ def read_partition_metadata(source: Source) -> PartitionMetadata:
 
 
 def format_partition_metadata(metadata: PartitionMetadata) -> bytes:
-    return f"version: {metadata.version}\ntopic_id: {uuid_to_text(metadata.topic_id)}".encode()
+    return f"version: {metadata.version}\ntopic_id: {metadata.topic_id}".encode()
 
 
 def write_partition_metadata(path: Path, metadata: PartitionMetadata) -> None:

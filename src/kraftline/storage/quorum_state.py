@@ -5,14 +5,13 @@ data_version 0 with a static quorum, 1 once kraft.version is 1. -1 means none.
 
 from __future__ import annotations
 
-import uuid
 from typing import Annotated
 
 import msgspec
 
 from kraftline.errors import Corrupt, Unsupported
+from kraftline.schema.uuids import ZERO, Uuid
 from kraftline.storage.files import Path, Source, load, write_aside
-from kraftline.storage.uuids import ZERO, uuid_from_text, uuid_to_text
 
 NAME = "quorum-state"
 _LIMIT = 16 * 1024 * 1024
@@ -25,7 +24,7 @@ class QuorumState(msgspec.Struct, frozen=True, kw_only=True):
     leader_id: int = -1
     leader_epoch: int = -1
     voted_id: int = -1
-    voted_directory_id: uuid.UUID = ZERO
+    voted_directory_id: Uuid = ZERO
     cluster_id: str = ""
     applied_offset: int = 0
     current_voters: tuple[int, ...] | None = ()
@@ -86,7 +85,7 @@ def read_quorum_state(source: Source) -> QuorumState:
                 leader_id=v1.leaderId,
                 leader_epoch=v1.leaderEpoch,
                 voted_id=v1.votedId,
-                voted_directory_id=uuid_from_text(v1.votedDirectoryId),
+                voted_directory_id=Uuid.parse(v1.votedDirectoryId),
                 data_version=1,
             )
     # A ValueError comes from a UUID; msgspec's errors are ValueErrors too.
@@ -113,7 +112,7 @@ def format_quorum_state(state: QuorumState) -> bytes:
             leaderId=state.leader_id,
             leaderEpoch=state.leader_epoch,
             votedId=state.voted_id,
-            votedDirectoryId=uuid_to_text(state.voted_directory_id),
+            votedDirectoryId=str(state.voted_directory_id),
         )
     )
 

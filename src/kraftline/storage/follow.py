@@ -1,0 +1,97 @@
+"""Follow a partition's log as a broker writes it: wait for growth, go on to the next segment."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from kraftline.storage.files import Path, unreadable
+from kraftline.storage.names import FileKind, Working, format_segment_file, parse_segment_file
+from kraftline.storage.segment import Damage, Run, SegmentReader
+
+
+class Followed(NamedTuple):
+    """A run of batches and the segment that it is in; the buffer holds until the next one."""
+
+    base_offset: int
+    run: Run
+
+
+def follow(
+    directory: Path,
+    start_offset: int = 0,
+    *,
+    wait: Callable[[], bool] | None = None,
+    on_damage: Callable[[Damage], None] | None = None,
+) -> Iterator[Followed]:
+    """Runs of batches from the one that holds `start_offset` on, without an end.
+
+    `wait` is called whenever nothing is left to read; it sleeps as long as it likes and says
+    whether to go on (default: a tenth of a second, always). Where `start_offset` is gone already,
+    following starts at the oldest segment.
+    """
+    wait = wait or _nap
+    folder = os.fspath(directory)
+    while (base := _segment_for(folder, start_offset)) is None:
+        if not wait():
+            return
+    while True:
+        path = os.path.join(folder, format_segment_file(base))
+        with SegmentReader(path, on_damage=on_damage) as reader:
+            position = reader.position_of_offset(start_offset) if start_offset > base else 0
+            position = reader.size() if position is None else position
+            while True:
+                # Asked for before reading: a segment gets its last bytes before the next begins.
+                following = _segment_after(folder, base)
+                size = reader.size()
+                if size < position:
+                    cut = Damage(
+                        file=path,
+                        position=size,
+                        length=position - size,
+                        reason="the file was cut while it was read; its end was taken back",
+                    )
+                    if on_damage is None:
+                        raise cut.error()
+                    on_damage(cut)
+                    position = size
+                grown = position
+                for run in reader.runs(position, live=following is None):
+                    yield Followed(base, run)
+                    position = run.position + run.end - run.start
+                if reader.tail is not None:
+                    position = max(position, reader.tail.position)
+                if position > grown:
+                    continue
+                if following is not None:
+                    break
+                if not wait():
+                    return
+        base, start_offset = following, following
+
+
+def _nap() -> bool:
+    time.sleep(0.1)
+    return True
+
+
+def _bases(folder: str) -> list[int]:
+    try:
+        names = os.listdir(folder)
+    except OSError as error:
+        raise unreadable(folder, error) from error
+    parsed = (parse_segment_file(name) for name in names)
+    return sorted(
+        p.offset for p in parsed if p and p.kind is FileKind.LOG and p.working is Working.NONE
+    )
+
+
+def _segment_for(folder: str, offset: int) -> int | None:
+    bases = _bases(folder)
+    return max((base for base in bases if base <= offset), default=bases[0] if bases else None)
+
+
+def _segment_after(folder: str, base: int) -> int | None:
+    return min((other for other in _bases(folder) if other > base), default=None)
