@@ -1,0 +1,116 @@
+"""What a path is: a segment, an index, a snapshot, a partition's directory, a log directory."""
+
+from __future__ import annotations
+
+import enum
+import os
+import stat
+
+from kraftline.errors import NotKafka
+from kraftline.storage import checkpoints, clean_shutdown, meta_properties, partition_metadata
+from kraftline.storage import quorum_state as quorum
+from kraftline.storage.batch_search import HEADER, implausible
+from kraftline.storage.files import Path, unreadable
+from kraftline.storage.names import (
+    BOOTSTRAP,
+    FileKind,
+    parse_partition,
+    parse_segment_file,
+    parse_snapshot,
+)
+
+
+class PathKind(enum.Enum):
+    SEGMENT = "segment"
+    OFFSET_INDEX = "offset index"
+    TIME_INDEX = "time index"
+    TXN_INDEX = "transaction index"
+    PRODUCER_SNAPSHOT = "producer snapshot"
+    SNAPSHOT = "metadata snapshot"
+    BOOTSTRAP = "bootstrap checkpoint"
+    OFFSET_CHECKPOINT = "offset checkpoint"
+    LEADER_EPOCHS = "leader epoch checkpoint"
+    META_PROPERTIES = "meta.properties"
+    PARTITION_METADATA = "partition.metadata"
+    QUORUM_STATE = "quorum state"
+    CLEAN_SHUTDOWN = "clean shutdown marker"
+    PARTITION_DIRECTORY = "partition directory"
+    LOG_DIRECTORY = "log directory"
+
+
+_BY_NAME = {
+    BOOTSTRAP: PathKind.BOOTSTRAP,
+    **dict.fromkeys(checkpoints.OFFSET_CHECKPOINTS, PathKind.OFFSET_CHECKPOINT),
+    checkpoints.LEADER_EPOCHS: PathKind.LEADER_EPOCHS,
+    meta_properties.NAME: PathKind.META_PROPERTIES,
+    partition_metadata.NAME: PathKind.PARTITION_METADATA,
+    quorum.NAME: PathKind.QUORUM_STATE,
+    clean_shutdown.NAME: PathKind.CLEAN_SHUTDOWN,
+}
+_BY_FILE_KIND = {
+    FileKind.LOG: PathKind.SEGMENT,
+    FileKind.OFFSET_INDEX: PathKind.OFFSET_INDEX,
+    FileKind.TIME_INDEX: PathKind.TIME_INDEX,
+    FileKind.TXN_INDEX: PathKind.TXN_INDEX,
+    FileKind.PRODUCER_SNAPSHOT: PathKind.PRODUCER_SNAPSHOT,
+}
+
+
+def detect(path: Path) -> PathKind:
+    """Names decide first; a renamed file that begins with a batch is a segment all the same."""
+    where = os.fspath(path)
+    try:
+        mode = os.stat(where).st_mode
+        if stat.S_ISDIR(mode):
+            return _directory(where)
+        if not stat.S_ISREG(mode):
+            raise NotKafka(f"{where}: neither a file nor a directory")
+        return _file(where)
+    except OSError as error:
+        raise unreadable(where, error) from error
+
+
+def _directory(where: str) -> PathKind:
+    names = set(os.listdir(where))
+    if any(parse_segment_file(name) or parse_snapshot(name) for name in names):
+        return PathKind.PARTITION_DIRECTORY
+    partitions = any(
+        parse_partition(name) and os.path.isdir(os.path.join(where, name)) for name in names
+    )
+    of_log_directory = {meta_properties.NAME, BOOTSTRAP, *checkpoints.OFFSET_CHECKPOINTS}
+    if names & of_log_directory or partitions:
+        return PathKind.LOG_DIRECTORY
+    if names & {partition_metadata.NAME, checkpoints.LEADER_EPOCHS, quorum.NAME}:
+        return PathKind.PARTITION_DIRECTORY
+    below = [
+        name
+        for name in sorted(names)
+        if os.path.isfile(os.path.join(where, name, meta_properties.NAME))
+    ]
+    hint = "give a directory named in log.dirs, or one of the partition directories in it"
+    if below:
+        hint = f"did you mean {os.path.join(where, below[0])}?"
+    elif not names:
+        hint = f"it is empty; {hint}"
+    raise NotKafka(f"{where}: not a directory of Kafka's ({hint})")
+
+
+def _file(where: str) -> PathKind:
+    name = os.path.basename(where)
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    segment_file = parse_segment_file(name)
+    if segment_file is not None:
+        return _BY_FILE_KIND[segment_file.kind]
+    if parse_snapshot(name) is not None:
+        return PathKind.SNAPSHOT
+    with open(where, "rb") as file:
+        head = file.read(HEADER.size)
+    if len(head) == HEADER.size:
+        base_offset, length, _, magic = HEADER.unpack(head)
+        if implausible(base_offset, length, magic) is None:
+            return PathKind.SNAPSHOT if name.endswith(".checkpoint") else PathKind.SEGMENT
+    raise NotKafka(
+        f"{where}: not a file of Kafka's (segments are 20 digits and .log, "
+        "snapshots 20 digits, a dash, 10 digits and .checkpoint)"
+    )
