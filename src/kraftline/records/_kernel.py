@@ -1,0 +1,699 @@
+"""The hot loops: framing, checking and decoding of runs of v2 record batches.
+
+Cython in pure-Python mode: compiled when there is a C compiler, otherwise the same file runs
+interpreted; import it through `kernel.py`, never directly. One call handles a whole run of
+batches. `scan` fills a table with one row of header fields per batch; the other functions take
+rows of that table. Nothing here trusts a length: `measure` checks every record before anything
+is allocated, and `fill` checks its bounds again, because the bytes may be a mapped file.
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:
+
+    class _Nothing:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            return False
+
+        def __call__(self, function):
+            return function
+
+    class cython:
+        compiled = False
+        nogil = _Nothing()
+        cfunc = inline = staticmethod(_Nothing())
+        longlong = int
+
+        @staticmethod
+        def declare(_, value):
+            return value
+
+        @staticmethod
+        def exceptval(*_, **__):
+            return _Nothing()
+
+
+if cython.compiled:
+    from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize
+    from cython.cimports.libc.string import memcpy, memset  # noqa: F401
+
+from kraftline.errors import Corrupt
+
+COMPILED = cython.compiled
+
+# One row of the table, by column; 16 numbers each.
+_POSITION = cython.declare(
+    cython.longlong, 0
+)  # in the file: where the buffer starts in the file, plus where the batch starts
+_SIZE = cython.declare(cython.longlong, 1)
+_MAGIC = cython.declare(cython.longlong, 2)
+_ATTRIBUTES = cython.declare(cython.longlong, 3)
+_COUNT = cython.declare(cython.longlong, 4)
+_BASE_OFFSET = cython.declare(cython.longlong, 5)
+_BASE_TIMESTAMP = cython.declare(cython.longlong, 6)
+_MAX_TIMESTAMP = cython.declare(cython.longlong, 7)
+_PRODUCER_ID = cython.declare(cython.longlong, 8)
+_PRODUCER_EPOCH = cython.declare(cython.longlong, 9)
+_BASE_SEQUENCE = cython.declare(cython.longlong, 10)
+_LEADER_EPOCH = cython.declare(cython.longlong, 11)
+_BODY = cython.declare(cython.longlong, 12)  # of the records, uncompressed, in their buffer
+_BODY_END = cython.declare(cython.longlong, 13)
+_LAST_OFFSET_DELTA = cython.declare(cython.longlong, 14)
+_CRC = cython.declare(cython.longlong, 15)
+_STRIDE = cython.declare(cython.longlong, 16)
+
+# Why `scan` stopped.
+_AT_END = cython.declare(cython.longlong, 0)
+_TABLE_FULL = cython.declare(cython.longlong, 1)
+_CUT = cython.declare(cython.longlong, 2)
+_BAD_LENGTH = cython.declare(cython.longlong, 3)
+_BAD_MAGIC = cython.declare(cython.longlong, 4)
+
+# What `measure` counts.
+_RECORDS = cython.declare(cython.longlong, 0)
+_KEY_BYTES = cython.declare(cython.longlong, 1)
+_NULL_KEYS = cython.declare(cython.longlong, 2)
+_VALUE_BYTES = cython.declare(cython.longlong, 3)
+_NULL_VALUES = cython.declare(cython.longlong, 4)
+_HEADERS = cython.declare(cython.longlong, 5)
+_HEADER_KEY_BYTES = cython.declare(cython.longlong, 6)
+_HEADER_VALUE_BYTES = cython.declare(cython.longlong, 7)
+_NULL_HEADER_VALUES = cython.declare(cython.longlong, 8)
+_NOT_CONSECUTIVE = cython.declare(cython.longlong, 9)  # batches with gaps in their offsets
+_TOTALS = cython.declare(cython.longlong, 10)
+
+# What `positions` gives per record.
+_P_OFFSET = cython.declare(cython.longlong, 0)
+_P_TIMESTAMP = cython.declare(cython.longlong, 1)
+_P_KEY = cython.declare(cython.longlong, 2)
+_P_KEY_END = cython.declare(cython.longlong, 3)  # -1: the key is null
+_P_VALUE = cython.declare(cython.longlong, 4)
+_P_VALUE_END = cython.declare(cython.longlong, 5)  # -1: the value is null
+_P_HEADERS = cython.declare(cython.longlong, 6)  # where the headers' count stands
+_P_ROW = cython.declare(cython.longlong, 7)
+_P_STRIDE = cython.declare(cython.longlong, 8)
+
+# The same numbers for callers: C constants cannot be seen from Python.
+POSITION = _POSITION
+SIZE = _SIZE
+MAGIC = _MAGIC
+ATTRIBUTES = _ATTRIBUTES
+COUNT = _COUNT
+BASE_OFFSET = _BASE_OFFSET
+BASE_TIMESTAMP = _BASE_TIMESTAMP
+MAX_TIMESTAMP = _MAX_TIMESTAMP
+PRODUCER_ID = _PRODUCER_ID
+PRODUCER_EPOCH = _PRODUCER_EPOCH
+BASE_SEQUENCE = _BASE_SEQUENCE
+LEADER_EPOCH = _LEADER_EPOCH
+BODY = _BODY
+BODY_END = _BODY_END
+LAST_OFFSET_DELTA = _LAST_OFFSET_DELTA
+CRC = _CRC
+STRIDE = _STRIDE
+AT_END = _AT_END
+TABLE_FULL = _TABLE_FULL
+CUT = _CUT
+BAD_LENGTH = _BAD_LENGTH
+BAD_MAGIC = _BAD_MAGIC
+RECORDS = _RECORDS
+KEY_BYTES = _KEY_BYTES
+NULL_KEYS = _NULL_KEYS
+VALUE_BYTES = _VALUE_BYTES
+NULL_VALUES = _NULL_VALUES
+HEADERS = _HEADERS
+HEADER_KEY_BYTES = _HEADER_KEY_BYTES
+HEADER_VALUE_BYTES = _HEADER_VALUE_BYTES
+NULL_HEADER_VALUES = _NULL_HEADER_VALUES
+NOT_CONSECUTIVE = _NOT_CONSECUTIVE
+TOTALS = _TOTALS
+P_OFFSET = _P_OFFSET
+P_TIMESTAMP = _P_TIMESTAMP
+P_KEY = _P_KEY
+P_KEY_END = _P_KEY_END
+P_VALUE = _P_VALUE
+P_VALUE_END = _P_VALUE_END
+P_HEADERS = _P_HEADERS
+P_ROW = _P_ROW
+P_STRIDE = _P_STRIDE
+
+_REASONS = (
+    "",
+    "a negative count of records",
+    "a count of more records than fit into the batch",
+    "bytes left over after the last record",
+    "the length of a record is cut or overlong",
+    "a record runs past the end of the batch",
+    "a record is cut in its timestamp",
+    "a record's timestamp overflows",
+    "a record is cut in its offset",
+    "a record's offset is outside its batch",
+    "a record is cut in its key",
+    "a record is cut in its value",
+    "a record is cut in its headers",
+    "a negative count of headers",
+    "a header key has a negative length",
+    "the length of a record does not match its fields",
+    "the base offset of the batch is out of range",
+    "the batch changed while it was read",
+)
+
+
+def _refuse(code: int, row: int, record: int, position: int, offset: int):
+    where = f"record {record} of the batch: " if 4 <= code <= 15 else ""
+    raise Corrupt(where + _REASONS[code], position=position, offset=offset)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _i32(buf: cython.const[cython.uchar][::1], at: cython.longlong) -> cython.longlong:
+    value: cython.longlong
+    if cython.compiled:
+        value = buf[at]
+        if value >= 128:
+            value -= 256
+        value = value * 256 + buf[at + 1]
+        value = value * 256 + buf[at + 2]
+        return value * 256 + buf[at + 3]
+    return int.from_bytes(buf[at : at + 4], "big", signed=True)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _i64(buf: cython.const[cython.uchar][::1], at: cython.longlong) -> cython.longlong:
+    low: cython.longlong
+    high: cython.longlong
+    if cython.compiled:
+        high = _i32(buf, at)
+        low = buf[at + 4]
+        low = low * 256 + buf[at + 5]
+        low = low * 256 + buf[at + 6]
+        low = low * 256 + buf[at + 7]
+        return high * 65536 * 65536 + low
+    return int.from_bytes(buf[at : at + 8], "big", signed=True)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _varlen(
+    buf: cython.const[cython.uchar][::1],
+    at: cython.longlong,
+    end: cython.longlong,
+    most: cython.longlong,
+) -> cython.longlong:
+    """Bytes of the varint at `at`; 0 when it is cut or longer than `most`."""
+    n: cython.longlong = 1
+    while at < end and n <= most:
+        if buf[at] < 128:
+            return n
+        at += 1
+        n += 1
+    return 0
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _varnum(
+    buf: cython.const[cython.uchar][::1], at: cython.longlong, n: cython.longlong
+) -> cython.longlong:
+    """The zig-zag number in the `n` bytes at `at`.
+
+    It is put together without its sign bit, so that it never leaves 63 bits; surplus bits of a
+    tenth byte fall away, as they do in Java.
+    """
+    value: cython.longlong = buf[at]
+    sign: cython.longlong = value & 1
+    part: cython.longlong
+    shift: cython.longlong = 6
+    i: cython.longlong
+    value = (value & 127) >> 1
+    for i in range(at + 1, at + n):
+        part = buf[i] & 127
+        if shift > 61:
+            part &= 1
+        value |= part << shift
+        shift += 7
+    return value ^ -sign
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _narrow(value: cython.longlong) -> cython.longlong:
+    """What Java keeps of a five-byte varint: 32 bits."""
+    if value >= 0:
+        return value & 0x7FFFFFFF
+    return -((-1 - value) & 0x7FFFFFFF) - 1
+
+
+def scan(
+    buf: cython.const[cython.uchar][::1],
+    start: cython.longlong,
+    end: cython.longlong,
+    base: cython.longlong,
+    table: cython.longlong[::1],
+):
+    """Walk the framing from `start`; returns (rows, where it stopped, why it stopped).
+
+    `base` is the file position of the buffer's first byte. A row is written only for a batch
+    that is there in full and large enough for its header.
+    """
+    rows: cython.longlong = table.shape[0] // _STRIDE if cython.compiled else len(table) // _STRIDE
+    n: cython.longlong = 0
+    pos: cython.longlong = start
+    size: cython.longlong
+    magic: cython.longlong
+    attributes: cython.longlong
+    t: cython.longlong
+    why: cython.longlong = _AT_END
+    with cython.nogil:
+        while pos < end:
+            if n == rows:
+                why = _TABLE_FULL
+                break
+            if end - pos < 12:
+                why = _CUT
+                break
+            size = _i32(buf, pos + 8)
+            if size < 14:
+                why = _BAD_LENGTH
+                break
+            if end - pos < 17:
+                why = _CUT
+                break
+            magic = buf[pos + 16]
+            if magic > 2:
+                why = _BAD_MAGIC
+                break
+            if (magic == 2 and size < 49) or (magic == 1 and size < 22):
+                why = _BAD_LENGTH
+                break
+            size += 12
+            if size > end - pos:
+                why = _CUT
+                break
+            t = n * _STRIDE
+            table[t + _POSITION] = base + pos
+            table[t + _SIZE] = size
+            table[t + _MAGIC] = magic
+            table[t + _BASE_OFFSET] = _i64(buf, pos)
+            table[t + _BODY_END] = pos + size
+            if magic == 2:
+                attributes = buf[pos + 22]  # Kafka looks at the low byte only
+                table[t + _ATTRIBUTES] = attributes
+                table[t + _LEADER_EPOCH] = _i32(buf, pos + 12)
+                table[t + _CRC] = _i32(buf, pos + 17)
+                table[t + _LAST_OFFSET_DELTA] = _i32(buf, pos + 23)
+                table[t + _BASE_TIMESTAMP] = _i64(buf, pos + 27)
+                table[t + _MAX_TIMESTAMP] = _i64(buf, pos + 35)
+                table[t + _PRODUCER_ID] = _i64(buf, pos + 43)
+                table[t + _PRODUCER_EPOCH] = _i32(buf, pos + 49) >> 16
+                table[t + _BASE_SEQUENCE] = _i32(buf, pos + 53)
+                table[t + _COUNT] = _i32(buf, pos + 57)
+                table[t + _BODY] = pos + 61
+            else:
+                attributes = buf[pos + 17]
+                table[t + _ATTRIBUTES] = attributes
+                table[t + _LEADER_EPOCH] = -1
+                table[t + _CRC] = _i32(buf, pos + 12)
+                table[t + _LAST_OFFSET_DELTA] = 0
+                table[t + _BASE_TIMESTAMP] = _i64(buf, pos + 18) if magic == 1 else -1
+                table[t + _MAX_TIMESTAMP] = table[t + _BASE_TIMESTAMP]
+                table[t + _PRODUCER_ID] = -1
+                table[t + _PRODUCER_EPOCH] = -1
+                table[t + _BASE_SEQUENCE] = -1
+                table[t + _COUNT] = -1
+                table[t + _BODY] = pos + 26 if magic == 1 else pos + 18
+            n += 1
+            pos += size
+    return n, pos, why
+
+
+def measure(
+    buf: cython.const[cython.uchar][::1],
+    table: cython.longlong[::1],
+    first: cython.longlong,
+    last: cython.longlong,
+    totals: cython.longlong[::1],
+):
+    """Check every record of rows first..last-1 and add up what decoding them will need."""
+    row: cython.longlong
+    t: cython.longlong = 0
+    pos: cython.longlong
+    end: cython.longlong
+    stop: cython.longlong
+    count: cython.longlong
+    i: cython.longlong = 0
+    j: cython.longlong
+    n: cython.longlong
+    b: cython.longlong
+    size: cython.longlong
+    number: cython.longlong
+    base_timestamp: cython.longlong
+    last_delta: cython.longlong
+    append_time: cython.longlong
+    code: cython.longlong = 0
+    bad_row: cython.longlong = 0
+    bad_record: cython.longlong = 0
+    records: cython.longlong = 0
+    key_bytes: cython.longlong = 0
+    null_keys: cython.longlong = 0
+    value_bytes: cython.longlong = 0
+    null_values: cython.longlong = 0
+    headers: cython.longlong = 0
+    header_key_bytes: cython.longlong = 0
+    header_value_bytes: cython.longlong = 0
+    null_header_values: cython.longlong = 0
+    gaps: cython.longlong
+    not_consecutive: cython.longlong = 0
+    most: cython.longlong = 0x7FFFFFFF
+    far: cython.longlong = most * most
+    most = most * 65536 * 65536 + most * 2 + 1  # 2**63 - 1, without a literal of that size
+    with cython.nogil:
+        for row in range(first, last):
+            t = row * _STRIDE
+            bad_row = row
+            bad_record = 0
+            pos = table[t + _BODY]
+            end = table[t + _BODY_END]
+            count = table[t + _COUNT]
+            base_timestamp = table[t + _BASE_TIMESTAMP]
+            last_delta = table[t + _LAST_OFFSET_DELTA]
+            append_time = table[t + _ATTRIBUTES] & 8
+            gaps = 0
+            if count < 0:
+                code = 1
+                break
+            if count * 7 > end - pos:
+                code = 2
+                break
+            if table[t + _BASE_OFFSET] < 0 or table[t + _BASE_OFFSET] > far:
+                code = 16
+                break
+            for i in range(count):
+                # the length
+                b = buf[pos] if pos < end else 255
+                if b < 128:
+                    size = (b >> 1) ^ -(b & 1)
+                    pos += 1
+                else:
+                    n = _varlen(buf, pos, end, 5)
+                    if n == 0:
+                        code = 4
+                        break
+                    size = _narrow(_varnum(buf, pos, n))
+                    pos += n
+                if size < 0 or size > end - pos:
+                    code = 5
+                    break
+                stop = pos + size
+                pos += 1  # attributes: none are in use
+                # the timestamp
+                b = buf[pos] if pos < stop else 255
+                if b < 128:
+                    number = (b >> 1) ^ -(b & 1)
+                    pos += 1
+                else:
+                    n = _varlen(buf, pos, stop, 10)
+                    if n == 0:
+                        code = 6
+                        break
+                    number = _varnum(buf, pos, n)
+                    pos += n
+                if append_time == 0:
+                    if number >= 0:
+                        if base_timestamp > most - number:
+                            code = 7
+                            break
+                    elif base_timestamp < -most - 1 - number:
+                        code = 7
+                        break
+                # the offset
+                b = buf[pos] if pos < stop else 255
+                if b < 128:
+                    number = (b >> 1) ^ -(b & 1)
+                    pos += 1
+                else:
+                    n = _varlen(buf, pos, stop, 5)
+                    if n == 0:
+                        code = 8
+                        break
+                    number = _narrow(_varnum(buf, pos, n))
+                    pos += n
+                if number < 0 or number > last_delta:
+                    code = 9
+                    break
+                gaps |= number ^ i
+                # the key
+                b = buf[pos] if pos < stop else 255
+                if b < 128:
+                    size = (b >> 1) ^ -(b & 1)
+                    pos += 1
+                else:
+                    n = _varlen(buf, pos, stop, 5)
+                    if n == 0:
+                        code = 10
+                        break
+                    size = _narrow(_varnum(buf, pos, n))
+                    pos += n
+                if size < 0:
+                    null_keys += 1
+                elif size > stop - pos:
+                    code = 10
+                    break
+                else:
+                    key_bytes += size
+                    pos += size
+                # the value
+                b = buf[pos] if pos < stop else 255
+                if b < 128:
+                    size = (b >> 1) ^ -(b & 1)
+                    pos += 1
+                else:
+                    n = _varlen(buf, pos, stop, 5)
+                    if n == 0:
+                        code = 11
+                        break
+                    size = _narrow(_varnum(buf, pos, n))
+                    pos += n
+                if size < 0:
+                    null_values += 1
+                elif size > stop - pos:
+                    code = 11
+                    break
+                else:
+                    value_bytes += size
+                    pos += size
+                # the headers
+                n = _varlen(buf, pos, stop, 5)
+                if n == 0:
+                    code = 12
+                    break
+                number = _narrow(_varnum(buf, pos, n))
+                pos += n
+                if number < 0:
+                    code = 13
+                    break
+                if number > stop - pos:
+                    code = 12
+                    break
+                headers += number
+                for j in range(number):
+                    n = _varlen(buf, pos, stop, 5)
+                    if n == 0:
+                        code = 12
+                        break
+                    size = _narrow(_varnum(buf, pos, n))
+                    pos += n
+                    if size < 0:
+                        code = 14
+                        break
+                    if size > stop - pos:
+                        code = 12
+                        break
+                    header_key_bytes += size
+                    pos += size
+                    n = _varlen(buf, pos, stop, 5)
+                    if n == 0:
+                        code = 12
+                        break
+                    size = _narrow(_varnum(buf, pos, n))
+                    pos += n
+                    if size < 0:
+                        null_header_values += 1
+                    elif size > stop - pos:
+                        code = 12
+                        break
+                    else:
+                        header_value_bytes += size
+                        pos += size
+                if code != 0:
+                    break
+                if pos != stop:
+                    code = 15
+                    break
+            if code != 0:
+                bad_record = i
+                break
+            if pos != end:
+                code = 3
+                break
+            records += count
+            if gaps != 0:
+                not_consecutive += 1
+    if code != 0:
+        t = bad_row * _STRIDE
+        _refuse(code, bad_row, bad_record, table[t + _POSITION], table[t + _BASE_OFFSET])
+    totals[_RECORDS] += records
+    totals[_KEY_BYTES] += key_bytes
+    totals[_NULL_KEYS] += null_keys
+    totals[_VALUE_BYTES] += value_bytes
+    totals[_NULL_VALUES] += null_values
+    totals[_HEADERS] += headers
+    totals[_HEADER_KEY_BYTES] += header_key_bytes
+    totals[_HEADER_VALUE_BYTES] += header_value_bytes
+    totals[_NULL_HEADER_VALUES] += null_header_values
+    totals[_NOT_CONSECUTIVE] += not_consecutive
+
+
+@cython.cfunc
+@cython.inline
+def _cut(buf: cython.const[cython.uchar][::1], at: cython.longlong, size: cython.longlong) -> bytes:
+    if size == 0:
+        return b""
+    if cython.compiled:
+        return PyBytes_FromStringAndSize(cython.cast(cython.p_char, cython.address(buf[at])), size)
+    return bytes(buf[at : at + size])
+
+
+def headers_at(buf: cython.const[cython.uchar][::1], at: cython.longlong, stop: cython.longlong):
+    """The headers whose count stands at `at`, of a record that `measure` has passed."""
+    pos: cython.longlong = at
+    n: cython.longlong = _varlen(buf, pos, stop, 5)
+    number: cython.longlong
+    size: cython.longlong
+    j: cython.longlong
+    found: list = []
+    if n == 0:
+        _refuse(17, 0, 0, at, -1)
+    number = _narrow(_varnum(buf, pos, n))
+    pos += n
+    for j in range(number):
+        n = _varlen(buf, pos, stop, 5)
+        size = _narrow(_varnum(buf, pos, n)) if n > 0 else -1
+        pos += n
+        if size < 0 or size > stop - pos:
+            _refuse(17, 0, 0, at, -1)
+        key: str = _cut(buf, pos, size).decode("utf-8", "replace")
+        pos += size
+        n = _varlen(buf, pos, stop, 5)
+        if n == 0:
+            _refuse(17, 0, 0, at, -1)
+        size = _narrow(_varnum(buf, pos, n))
+        pos += n
+        if size < 0:
+            found.append((key, None))
+        elif size > stop - pos:
+            _refuse(17, 0, 0, at, -1)
+        else:
+            found.append((key, _cut(buf, pos, size)))
+            pos += size
+    return tuple(found)
+
+
+def tuples(
+    buf: cython.const[cython.uchar][::1],
+    table: cython.longlong[::1],
+    first: cython.longlong,
+    last: cython.longlong,
+):
+    """(offset, timestamp, key, value, headers, sequence) of each record that `measure` passed."""
+    row: cython.longlong
+    t: cython.longlong
+    pos: cython.longlong
+    end: cython.longlong
+    stop: cython.longlong
+    i: cython.longlong
+    n: cython.longlong
+    b: cython.longlong
+    size: cython.longlong
+    timestamp: cython.longlong
+    offset: cython.longlong
+    sequence: cython.longlong
+    base_sequence: cython.longlong
+    append_time: cython.longlong
+    out: list = []
+    for row in range(first, last):
+        t = row * _STRIDE
+        pos = table[t + _BODY]
+        end = table[t + _BODY_END]
+        base_sequence = table[t + _BASE_SEQUENCE]
+        append_time = table[t + _ATTRIBUTES] & 8
+        for i in range(table[t + _COUNT]):
+            n = _varlen(buf, pos, end, 5)
+            size = _narrow(_varnum(buf, pos, n)) if n > 0 else -1
+            pos += n
+            if size < 6 or size > end - pos:
+                _refuse(17, row, i, table[t + _POSITION], table[t + _BASE_OFFSET])
+            stop = pos + size
+            pos += 1
+            n = _varlen(buf, pos, stop, 10)
+            if n == 0:
+                _refuse(17, row, i, table[t + _POSITION], table[t + _BASE_OFFSET])
+            timestamp = table[t + _BASE_TIMESTAMP] + _varnum(buf, pos, n)
+            if append_time != 0:
+                timestamp = table[t + _MAX_TIMESTAMP]
+            pos += n
+            n = _varlen(buf, pos, stop, 5)
+            if n == 0:
+                _refuse(17, row, i, table[t + _POSITION], table[t + _BASE_OFFSET])
+            offset = _narrow(_varnum(buf, pos, n))
+            pos += n
+            sequence = -1
+            if base_sequence >= 0:
+                sequence = base_sequence + offset
+                if sequence > 0x7FFFFFFF:
+                    sequence = sequence - 0x7FFFFFFF - 1
+            offset += table[t + _BASE_OFFSET]
+            # key
+            n = _varlen(buf, pos, stop, 5)
+            size = _narrow(_varnum(buf, pos, n)) if n > 0 else 0
+            pos += n
+            if n == 0 or size > stop - pos:
+                _refuse(17, row, i, table[t + _POSITION], table[t + _BASE_OFFSET])
+            key: object = None
+            if size >= 0:
+                key = _cut(buf, pos, size)
+                pos += size
+            # value
+            n = _varlen(buf, pos, stop, 5)
+            size = _narrow(_varnum(buf, pos, n)) if n > 0 else 0
+            pos += n
+            if n == 0 or size > stop - pos:
+                _refuse(17, row, i, table[t + _POSITION], table[t + _BASE_OFFSET])
+            value: object = None
+            if size >= 0:
+                value = _cut(buf, pos, size)
+                pos += size
+            b = buf[pos] if pos < stop else 0
+            if b == 0:
+                out.append((offset, timestamp, key, value, (), sequence))
+            else:
+                headers: object = headers_at(buf, pos, stop)
+                out.append((offset, timestamp, key, value, headers, sequence))
+            pos = stop
+    return out
