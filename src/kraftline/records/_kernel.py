@@ -381,8 +381,9 @@ def measure(
     gaps: cython.longlong
     not_consecutive: cython.longlong = 0
     most: cython.longlong = 0x7FFFFFFF
-    far: cython.longlong = most * most
+    far: cython.longlong
     most = most * 65536 * 65536 + most * 2 + 1  # 2**63 - 1, without a literal of that size
+    far = most - 0x7FFFFFFF
     with cython.nogil:
         for row in range(first, last):
             t = row * _STRIDE

@@ -233,7 +233,7 @@ class DefaultBatch:
         if scratch is not None:
             scratch.shrink()
         if self.timestamp_type == "LogAppendTime":
-            return [Record(*fields, timestamp_type="LogAppendTime") for fields in found]
+            found = [(*fields, "LogAppendTime") for fields in found]
         return list(starmap(Record, found))
 
 

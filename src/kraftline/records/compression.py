@@ -123,7 +123,7 @@ def _unzstd(data: memoryview, scratch: Scratch, used: int, limit: int) -> int:
 
 def _zstd_claim(data: memoryview) -> int:
     """The size that a zstd frame announces for itself; 0 when it announces none."""
-    if len(data) < 6 or data[:4] != b"\x28\xb5\x2f\xfd":
+    if len(data) < 6 or bytes(data[:4]) != b"\x28\xb5\x2f\xfd":
         return 0
     descriptor = data[4]
     single, width = descriptor & 0x20, (0, 2, 4, 8)[descriptor >> 6]

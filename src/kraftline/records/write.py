@@ -237,7 +237,7 @@ def _legacy(
         raise NotRepresentable("a message of format v1 needs a timestamp type")
     relative = base if magic and codec else 0
     attributes = 0x08 if magic and timestamp_type == "LogAppendTime" else 0
-    out = []
+    out: list[bytes] = []
     newest = NO_TIMESTAMP
     for record in records:
         if record.headers:
