@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import cast
 
 from tests.oracle.jars import NEWEST
-from tests.oracle.java import run
+from tests.oracle.java import JavaFailed, run
 from tests.oracle.lines import Json
 
 
@@ -50,27 +50,35 @@ def dump_text(
     flags = ["--deep-iteration", "--print-data-log"]
     if decoder.value is not None:
         flags.append(decoder.value)
-    out: dict[Path, str] = {}
     with tempfile.TemporaryDirectory() as scratch:
-        copies: dict[str, Path] = {}
-        for number, path in enumerate(paths):
-            folder = Path(scratch) / str(number) / path.parent.name
-            folder.mkdir(parents=True)
-            stem = path.name.split(".")[0]
-            for each in path.parent.glob(f"{stem}.*"):
-                shutil.copy(each, folder)
-            if path.suffix == ".checkpoint":
-                shutil.copy(path, folder)
-            copies[str(folder / path.name)] = path
-        text = run(main, [*flags, "--files", ",".join(copies)], version=version)
+        copies = {_copy(path, Path(scratch) / str(n)): path for n, path in enumerate(paths)}
+        names = {str(copy): path for copy, path in copies.items()}
+        try:
+            text = run(main, [*flags, "--files", ",".join(names)], version=version)
+        except JavaFailed:
+            # The tool gives up at the first file it cannot read to its end: ask one by one.
+            text = "".join(
+                run(main, [*flags, "--files", name], version=version, check=False, errors=True)
+                for name in names
+            )
+    out: dict[Path, str] = {}
     current: Path | None = None
     for line in text.splitlines(keepends=True):
-        if line.startswith("Dumping ") and line[8:].strip() in copies:
-            current = copies[line[8:].strip()]
+        if line.startswith("Dumping ") and line[8:].strip() in names:
+            current = names[line[8:].strip()]
             out[current] = f"Dumping {current.name}\n"
         elif current is not None:
             out[current] += line.replace(scratch, "")
     return out
+
+
+def _copy(path: Path, scratch: Path) -> Path:
+    """A copy of the file with its segment's other files, in a folder of the same name."""
+    folder = scratch / path.parent.name
+    folder.mkdir(parents=True)
+    for each in path.parent.glob(f"{path.name.split('.')[0]}.*"):
+        shutil.copy(each, folder)
+    return folder / path.name
 
 
 _BATCH = re.compile(r"(?:baseOffset|offset): -?\d+ .*\bisvalid: (?:true|false)$")

@@ -141,6 +141,7 @@ class KraftCluster:
             "SASL_PLAINTEXT:SASL_PLAINTEXT",
             "log.dirs": ",".join(str(self.data(node_id, i)) for i in range(spec.log_dirs)),
             "num.partitions": "1",
+            "auto.create.topics.enable": "false",
             "offsets.topic.num.partitions": "1",
             "offsets.topic.replication.factor": "1",
             "transaction.state.log.num.partitions": "1",

@@ -6,6 +6,7 @@ import java.io.File;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
+import org.apache.kafka.common.errors.CorruptRecordException;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.record.internal.FileLogInputStream.FileChannelRecordBatch;
 import org.apache.kafka.common.record.internal.FileRecords;
@@ -14,7 +15,8 @@ import org.apache.kafka.common.utils.Utils;
 
 /**
  * Prints every record of a segment or snapshot as Kafka's own FileRecords reads it, one JSON
- * object a line; a batch without records is one object without record fields.
+ * object a line; a batch without records is one object without record fields, and so is one whose
+ * checksum is wrong.
  * Arguments come in pairs: input file, output file.
  */
 public class RecordsToJson {
@@ -31,7 +33,9 @@ public class RecordsToJson {
 
     private static void print(File file, PrintStream out) throws Exception {
         try (FileRecords records = FileRecords.open(file, false)) {
-            for (FileChannelRecordBatch batch : records.batches()) {
+            java.util.Iterator<FileChannelRecordBatch> batches = records.batches().iterator();
+            while (more(batches, out)) {
+                FileChannelRecordBatch batch = batches.next();
                 boolean any = false;
                 boolean old = batch.magic() < 2;
                 if (batch.isValid()) {
@@ -53,6 +57,17 @@ public class RecordsToJson {
                 }
                 if (!any) out.println(JSON.writeValueAsString(describe(batch)));
             }
+        }
+    }
+
+    /** Where Kafka refuses to go on (a preallocated tail, a torn batch), its words are the last line. */
+    private static boolean more(java.util.Iterator<FileChannelRecordBatch> batches, PrintStream out) throws Exception {
+        try {
+            return batches.hasNext();
+        } catch (CorruptRecordException e) {
+            String words = e.getMessage().replaceAll(" in file .*", "");
+            out.println(JSON.writeValueAsString(JSON.createObjectNode().put("stopped", words)));
+            return false;
         }
     }
 
