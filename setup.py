@@ -1,12 +1,13 @@
 """The optional compiled kernels; everything else is in pyproject.toml.
 
-Both modules are Cython in pure-Python mode: without a C compiler the same files run interpreted.
+These modules are Cython in pure-Python mode: without a C compiler the same files run interpreted.
 """
 
 from setuptools import Extension, setup
 
 KERNELS = {
     "kraftline.records._kernel": "src/kraftline/records/_kernel.py",
+    "kraftline.records._typed": "src/kraftline/records/_typed.py",
     "kraftline.schema._wire": "src/kraftline/schema/_wire.py",
 }
 
