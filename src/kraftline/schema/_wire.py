@@ -13,26 +13,8 @@ from kraftline.schema.uuids import Uuid
 
 try:
     import cython
-except ImportError:
-
-    class cython:  # what an interpreted run needs of the real module
-        compiled = False
-        p_uchar = Py_ssize_t = int
-
-        @staticmethod
-        def declare(_type, **_options):
-            return None
-
-        @staticmethod
-        def cclass(thing):
-            return thing
-
-        final = cfunc = inline = cclass
-
-        @staticmethod
-        def exceptval(**_options):
-            return lambda thing: thing
-
+except ImportError:  # only where nothing is compiled anyway
+    from kraftline.schema import cython_shim as cython
 
 COMPILED = cython.compiled
 
@@ -375,8 +357,11 @@ class Reader:
             return (_be32(b, p), _be32(b, p + 4))
         if n == 3:
             return (_be32(b, p), _be32(b, p + 4), _be32(b, p + 8))
+        items: list = []
         i: cython.Py_ssize_t
-        return tuple([_be32(b, p + 4 * i) for i in range(n)])
+        for i in range(n):
+            items.append(_be32(b, p + 4 * i))
+        return tuple(items)
 
     @cython.cfunc
     def _int64s(self, n: cython.longlong) -> object:
@@ -384,8 +369,11 @@ class Reader:
             return None
         b: cython.p_uchar = self.buf
         p: cython.Py_ssize_t = self._take(8 * n)
+        items: list = []
         i: cython.Py_ssize_t
-        return tuple([_be64(b, p + 8 * i) for i in range(n)])
+        for i in range(n):
+            items.append(_be64(b, p + 8 * i))
+        return tuple(items)
 
     @cython.cfunc
     def _uuid_tuple(self, n: cython.longlong) -> object:
@@ -395,15 +383,21 @@ class Reader:
         p: cython.Py_ssize_t = self._take(16 * n)
         if n == 3:
             return (_uuid_at(b, p), _uuid_at(b, p + 16), _uuid_at(b, p + 32))
+        items: list = []
         i: cython.Py_ssize_t
-        return tuple([_uuid_at(b, p + 16 * i) for i in range(n)])
+        for i in range(n):
+            items.append(_uuid_at(b, p + 16 * i))
+        return tuple(items)
 
     @cython.cfunc
     def _strings(self, n: cython.longlong, compact: cython.bint) -> object:
         if n < 0:
             return None
+        items: list = []
         i: cython.Py_ssize_t
-        return tuple([self._text(self._length(compact, False), False) for i in range(n)])
+        for i in range(n):
+            items.append(self._text(self._length(compact, False), False))
+        return tuple(items)
 
     def int32_array(self) -> tuple:
         return self._int32s(self._count(False, False, 4))

@@ -7,6 +7,7 @@ versions a field is there, its tag. `kraftline.schema.codec` turns declarations 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, ClassVar, NamedTuple, TypeAlias
 
 import msgspec
@@ -42,11 +43,11 @@ __all__ = [
 _NO_LIMIT = 32767
 
 
-class Versions(NamedTuple):
-    """A closed range of versions; empty when `highest` is below `lowest`."""
+class Versions(msgspec.Struct, frozen=True):
+    """A closed range of versions; false when there are none."""
 
-    lowest: int
-    highest: int
+    first: int
+    last: int
 
     @classmethod
     def parse(cls, text: str) -> Versions:
@@ -55,26 +56,31 @@ class Versions(NamedTuple):
             return NO_VERSIONS
         if text.endswith("+"):
             return cls(int(text[:-1]), _NO_LIMIT)
-        lowest, _, highest = text.partition("-")
-        return cls(int(lowest), int(highest or lowest))
+        first, _, last = text.partition("-")
+        return cls(int(first), int(last or first))
 
-    def __contains__(self, version: object) -> bool:
-        return isinstance(version, int) and self.lowest <= version <= self.highest
+    def __contains__(self, version: int) -> bool:
+        return self.first <= version <= self.last
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self.first, self.last + 1))
+
+    def __bool__(self) -> bool:
+        return self.first <= self.last
 
     def __and__(self, other: Versions) -> Versions:
-        lowest, highest = max(self.lowest, other.lowest), min(self.highest, other.highest)
-        return Versions(lowest, highest) if lowest <= highest else NO_VERSIONS
+        both = Versions(max(self.first, other.first), min(self.last, other.last))
+        return both or NO_VERSIONS
 
     def __str__(self) -> str:
-        if self.highest < self.lowest:
+        if not self:
             return "none"
-        if self.highest == _NO_LIMIT:
-            return f"{self.lowest}+"
-        return str(self.lowest) if self.lowest == self.highest else f"{self.lowest}-{self.highest}"
+        if self.last == _NO_LIMIT:
+            return f"{self.first}+"
+        return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
 
 
 NO_VERSIONS = Versions(0, -1)
-ALL_VERSIONS = Versions(0, _NO_LIMIT)
 
 
 # Marks are Structs, not named tuples: typing keeps one object for equal marks, and named tuples
@@ -134,15 +140,33 @@ Bytes: TypeAlias = Annotated[bytes, Wire("bytes")]
 Records: TypeAlias = Annotated[bytes, Wire("records")]
 
 
-class Spec(msgspec.Struct, frozen=True):
-    """What belongs to a message as a whole. `kafka` is the release it was taken from."""
+class Spec:
+    """What belongs to a message as a whole, and so to every struct inside it.
 
-    versions: str
-    flexible: str
-    kafka: str
-    key: int | None = None
-    listeners: tuple[str, ...] = ()
-    latest_unstable: bool = False
+    `kafka` is the release that the declaration was taken from.
+    """
+
+    __slots__ = ("flexible", "kafka", "key", "latest_unstable", "listeners", "versions")
+
+    def __init__(
+        self,
+        *,
+        versions: str,
+        flexible: str,
+        kafka: str,
+        key: int = -1,
+        listeners: tuple[str, ...] = (),
+        latest_unstable: bool = False,
+    ) -> None:
+        self.versions = Versions.parse(versions)
+        self.flexible = Versions.parse(flexible)
+        self.kafka = kafka
+        self.key = key
+        self.listeners = listeners
+        self.latest_unstable = latest_unstable
+
+    def is_flexible(self, version: int) -> bool:
+        return version in self.flexible
 
 
 class RawTag(NamedTuple):
@@ -154,7 +178,7 @@ class RawTag(NamedTuple):
 
 # Messages are immutable trees, so no cycle can go through them: gc=False spares the collector.
 class Message(msgspec.Struct, frozen=True, kw_only=True, gc=False, repr_omit_defaults=True):
-    """Base of every message and of the structs inside; only top-level messages have a SPEC."""
+    """Base of every message and of the structs inside it, which share its SPEC."""
 
     SPEC: ClassVar[Spec]
     unknown_tags: tuple[RawTag, ...] = ()
