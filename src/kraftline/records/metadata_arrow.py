@@ -13,8 +13,8 @@ import pyarrow as pa
 from msgspec import Struct
 
 from kraftline import kernels
-from kraftline.schema.columns import META, Buffer, Column, ColumnProgram, Part, compile_columns
-from kraftline.schema.metadata import record_classes
+from kraftline.records.metadata_program import metadata_program
+from kraftline.schema.columns import META, Buffer, Column, Part
 
 _TYPES = {
     "int8": pa.int8(),
@@ -54,11 +54,6 @@ class MetadataColumns(Struct, frozen=True):
     tables: dict[str, pa.RecordBatch]
     aside: tuple[Aside, ...]
     end: int
-
-
-@cache
-def metadata_program() -> ColumnProgram:
-    return compile_columns(record_classes())
 
 
 @cache
@@ -102,7 +97,15 @@ def decode_metadata(
     arena = _allocate(program.buffers, counters, bases)
     counters[:] = array("q", [0]) * program.counters
     _kernel.metadata_columns(
-        buffer, start, reached, file_position, *shared, memoryview(arena).cast("B"), aside, stack, put
+        buffer,
+        start,
+        reached,
+        file_position,
+        *shared,
+        memoryview(arena).cast("B"),
+        aside,
+        stack,
+        put,
     )
     tables = {}
     for layout in program.layouts:
@@ -126,9 +129,7 @@ def decode_metadata(
     return MetadataColumns(tables, rows_aside, reached)
 
 
-def _allocate(
-    buffers: tuple[Buffer, ...], counters: array[int], bases: array[int]
-) -> pa.Buffer:
+def _allocate(buffers: tuple[Buffer, ...], counters: array[int], bases: array[int]) -> pa.Buffer:
     """One piece of memory for all buffers; sets `bases`, and zeroes what is not all written."""
     total = 0
     for index, buffer in enumerate(buffers):
@@ -136,7 +137,7 @@ def _allocate(
         size = buffer.size(counters[buffer.counter])
         total += (size + _ALIGN - 1) // _ALIGN * _ALIGN
     arena = pa.allocate_buffer(max(total, 1))
-    view = memoryview(arena).cast("B")
+    view = _view(arena)
     for index, buffer in enumerate(buffers):
         count = counters[buffer.counter]
         if buffer.part is Part.BITS and count:
@@ -145,6 +146,10 @@ def _allocate(
         elif buffer.part is Part.OFFSETS:
             view[bases[index] : bases[index] + 4] = bytes(4)
     return arena
+
+
+def _view(arena: pa.Buffer) -> memoryview:
+    return memoryview(arena).cast("B")
 
 
 class _Wrapper:
