@@ -34,7 +34,7 @@ _VOCABULARY = [
 
 
 def snake_case(name: str) -> str:
-    return _WORDS.sub("_", name).lower()
+    return _WORDS.sub("_", name.replace("KRaft", "Kraft")).lower()
 
 
 def module_text(doc: str, members: dict[str, Definition]) -> str:

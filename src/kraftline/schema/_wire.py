@@ -390,6 +390,18 @@ class Reader:
         return tuple(items)
 
     @cython.cfunc
+    def _uuid_texts(self, n: cython.longlong) -> object:
+        if n < 0:
+            return None
+        b: cython.p_uchar = self.buf
+        p: cython.Py_ssize_t = self._take(16 * n)
+        items: list = []
+        i: cython.Py_ssize_t
+        for i in range(n):
+            items.append(_uuid_text_at(b, p + 16 * i))
+        return items
+
+    @cython.cfunc
     def _strings(self, n: cython.longlong, compact: cython.bint) -> object:
         if n < 0:
             return None
@@ -434,6 +446,18 @@ class Reader:
 
     def compact_nullable_uuid_array(self) -> tuple | None:
         return self._uuid_tuple(self._count(True, True, 16))
+
+    def uuid_texts(self) -> list:
+        return self._uuid_texts(self._count(False, False, 16))
+
+    def nullable_uuid_texts(self) -> list | None:
+        return self._uuid_texts(self._count(False, True, 16))
+
+    def compact_uuid_texts(self) -> list:
+        return self._uuid_texts(self._count(True, False, 16))
+
+    def compact_nullable_uuid_texts(self) -> list | None:
+        return self._uuid_texts(self._count(True, True, 16))
 
     def string_array(self) -> tuple:
         return self._strings(self._count(False, False, 2), False)

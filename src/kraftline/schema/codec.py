@@ -19,6 +19,8 @@ from kraftline.schema.wire import Reader, Writer
 
 __all__ = [
     "FieldSpec",
+    "ReaderSource",
+    "compile_functions",
     "decode",
     "encode",
     "fields",
@@ -66,14 +68,14 @@ def encode(message: Message, version: int) -> bytes:
 @cache
 def reader(cls: type[M], version: int) -> Callable[[Reader], M]:
     """The function that reads one such message, of this version."""
-    function: Callable[[Reader], M] = _compile(_ReaderSource(cls, version), reader)
+    function: Callable[[Reader], M] = compile_functions(ReaderSource(cls, version), reader)
     return function
 
 
 @cache
 def writer(cls: type[M], version: int) -> Callable[[Writer, M], None]:
     """The function that writes one such message, in this version."""
-    function: Callable[[Writer, M], None] = _compile(_WriterSource(cls, version), writer)
+    function: Callable[[Writer, M], None] = compile_functions(_WriterSource(cls, version), writer)
     return function
 
 
@@ -131,6 +133,10 @@ class Source:
     def line(self, depth: int, text: str) -> None:
         self.lines.append("    " * depth + text)
 
+    def block(self, depth: int, lines: list[str]) -> None:
+        for text in lines:
+            self.line(depth, text)
+
     def constant(self, field: FieldSpec) -> str:
         """The field's default as an expression."""
         if field.default in (None, (), "", b"") or isinstance(field.default, int):
@@ -157,61 +163,64 @@ class Source:
         return f"{compact}{'nullable_' if nullable else ''}"
 
 
-def _compile(source: Source, inner: Callable[..., Any]) -> Any:
+def compile_functions(source: Source, inner: Callable[..., Any]) -> Any:
+    """The function that the lines define; `inner` makes those for the structs inside.
+
+    Its text is left where debuggers look for it.
+    """
     for cls in source.structs:
         source.names[f"{source.verb}_{cls.__name__}"] = inner(cls, source.version)
-    return compile_source(source)
-
-
-def compile_source(source: Source) -> Any:
-    """The function that the lines define, with its text left where debuggers look for it."""
     text = "\n".join(source.lines) + "\n"
     file = f"<kraftline {source.name}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    names = dict(source.names)
-    exec(compile(text, file, "exec"), names)
-    return names[source.name]
+    exec(compile(text, file, "exec"), source.names)
+    return source.names[source.name]
 
 
-class _ReaderSource(Source):
+class ReaderSource(Source):
+    """A function from a Reader to a message."""
+
     verb = "read"
     head = "r"
+    keeps_unknown = True
 
     def body(self) -> None:
-        self.names[self.cls.__name__] = self.cls
+        self.names.update({self.cls.__name__: self.cls, "RawTag": RawTag})
         for field in self.present:
             if field.tag is None:
                 self.line(1, f"{field.name} = {self.value(field)}")
-        if not self.flexible:
-            self.line(1, self.made())
-            return
+        if self.flexible:
+            self.tag_section()
+        self.block(1, self.made())
+
+    def tag_section(self) -> None:
         self.line(1, "_tags = r.uvarint()")
-        if self.tagged:
-            self.line(1, "if _tags == 0:")
-            self.line(2, self.made(tags_at_default=True))
-            for field in self.tagged:
-                self.line(1, f"{field.name} = {self.constant(field)}")
-        self.names["RawTag"] = RawTag
-        self.line(1, "_unknown = []")
+        self.line(1, "if _tags == 0:")
+        self.block(2, self.made(tags_at_default=True))
+        for field in self.tagged:
+            self.line(1, f"{field.name} = {self.constant(field)}")
+        if self.keeps_unknown:
+            self.line(1, "_unknown = []")
         self.line(1, "while _tags:")
         self.line(2, "_tag = r.uvarint()")
         self.line(2, "_end = r.tag_end()")
+        word = "if"
         for field in self.tagged:
-            self.line(2, f"{'if' if field is self.tagged[0] else 'elif'} _tag == {field.tag}:")
+            self.line(2, f"{word} _tag == {field.tag}:")
             self.line(3, f"{field.name} = {self.value(field)}")
-        depth = 2
+            word = "elif"
         if self.tagged:
             self.line(2, "else:")
-            depth = 3
-        self.line(depth, "_unknown.append(RawTag(_tag, r.raw(_end - r.pos)))")
+        other = "_unknown.append(RawTag(_tag, r.raw(_end - r.pos)))"
+        self.line(3 if self.tagged else 2, other if self.keeps_unknown else "r.pos = _end")
         self.line(2, "r.tag_done(_end)")
         self.line(2, "_tags -= 1")
-        self.line(1, "if _unknown:")
-        self.line(2, self.made(more=("unknown_tags=tuple(_unknown)",)))
-        self.line(1, self.made())
+        if self.keeps_unknown:
+            self.line(1, "if _unknown:")
+            self.block(2, self.made(unknown=True))
 
-    def made(self, tags_at_default: bool = False, more: tuple[str, ...] = ()) -> str:
-        """The last line: fields that are not there, or only tagged, have their defaults."""
+    def made(self, tags_at_default: bool = False, unknown: bool = False) -> list[str]:
+        """The last lines: fields that are not there, or only tagged, have their defaults."""
         there = {
             field.name for field in self.present if not (tags_at_default and field.tag is not None)
         }
@@ -219,7 +228,15 @@ class _ReaderSource(Source):
         values = [f.name if f.name in there else self.constant(f) for f in declared]
         while values and declared[len(values) - 1].name not in there:
             values.pop()
-        return f"return {self.cls.__name__}({', '.join((*values, *more))})"
+        if unknown:
+            values.append("unknown_tags=tuple(_unknown)")
+        return [f"return {self.cls.__name__}({', '.join(values)})"]
+
+    def sequence(self, items: str) -> str:
+        return f"tuple([{items}])"
+
+    def whole_array(self, call: str, nullable: bool) -> str:
+        return call
 
     def value(self, field: FieldSpec) -> str:
         nullable = self.version in field.nullable
@@ -236,7 +253,7 @@ class _ReaderSource(Source):
     def array_value(self, field: FieldSpec, nullable: bool) -> str:
         kind = self.array(field, nullable)
         if field.wire in _WHOLE_ARRAYS:
-            return f"r.{kind}{field.wire}_array()"
+            return self.whole_array(f"r.{kind}{field.wire}_array()", nullable)
         if field.struct is None:
             one, least = f"r.{self.method(field)}()", _WIDTHS.get(field.wire, 1)
         else:
@@ -244,8 +261,9 @@ class _ReaderSource(Source):
             least = max(1, smallest(field.struct, self.version))
         count = f"r.{kind}array_length({least})"
         if not nullable:
-            return f"tuple([{one} for _ in range({count})])"
-        return f"None if (_n := {count}) < 0 else tuple([{one} for _ in range(_n)])"
+            return self.sequence(f"{one} for _ in range({count})")
+        items = self.sequence(f"{one} for _ in range(_n)")
+        return f"None if (_n := {count}) < 0 else {items}"
 
 
 class _WriterSource(Source):

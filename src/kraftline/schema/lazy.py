@@ -14,11 +14,14 @@ def message_class(package: str, module: str, name: str) -> type[Message]:
     return cls
 
 
-def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], type[Message]]:
-    """A package's `__getattr__`: `modules` says where each class is."""
+def lazy_names(
+    package: str, modules: Mapping[str, tuple[str, ...]]
+) -> Callable[[str], type[Message]]:
+    """A package's `__getattr__`: `modules` says which classes each of its modules has."""
+    where = {name: module for module, names in modules.items() for name in names}
 
     def __getattr__(name: str) -> type[Message]:
-        module = modules.get(name)
+        module = where.get(name)
         if module is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return message_class(package, module, name)

@@ -24,6 +24,6 @@ def record_class(kind: int) -> type[Message]:
     return message_class("kraftline.schema.metadata", *RECORDS[kind])
 
 
-def record_classes() -> tuple[type[Message], ...]:
-    """Every record class, by id; this imports them all."""
-    return tuple(map(record_class, RECORDS))
+def record_classes() -> dict[str, type[Message]]:
+    """Every record class by its name in Kafka, ordered by id; this imports them all."""
+    return {name: record_class(kind) for kind, name in TYPE_NAMES.items()}

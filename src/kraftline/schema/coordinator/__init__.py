@@ -1,0 +1,1 @@
+"""Records of the coordinators' topics: groups and offsets, transactions, share groups."""

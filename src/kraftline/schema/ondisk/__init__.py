@@ -1,0 +1,1 @@
+"""Small files of a log directory that Kafka defines as messages."""
