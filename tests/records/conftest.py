@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kraftline.records import batch, framing
+from kraftline.records import arrow, batch, column_reader, framing, runs
 from kraftline.records.kernel import COMPILED, active, load_interpreted
 from kraftline.records.record import Record
 
@@ -58,6 +58,6 @@ def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> M
             pytest.skip("no compiled kernel here")
         return active
     module = load_interpreted()
-    for user in (batch, framing):
+    for user in (batch, framing, runs, arrow, column_reader):
         monkeypatch.setattr(user, "kernel", module)
     return module

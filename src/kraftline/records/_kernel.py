@@ -40,7 +40,7 @@ except ImportError:
 
 if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize
-    from cython.cimports.libc.string import memcpy, memset  # noqa: F401
+    from cython.cimports.libc.string import memcpy
 
 from kraftline.errors import Corrupt
 
@@ -98,6 +98,47 @@ _P_HEADERS = cython.declare(cython.longlong, 6)  # where the headers' count stan
 _P_ROW = cython.declare(cython.longlong, 7)
 _P_STRIDE = cython.declare(cython.longlong, 8)
 
+# Where `fill` puts what: byte positions in the arena, -1 for a column nobody asked for.
+_B_OFFSET = cython.declare(cython.longlong, 0)
+_B_TIMESTAMP = cython.declare(cython.longlong, 1)
+_B_TIMESTAMP_TYPE = cython.declare(cython.longlong, 2)
+_B_KEY_STARTS = cython.declare(cython.longlong, 3)
+_B_KEY_DATA = cython.declare(cython.longlong, 4)
+_B_KEY_VALID = cython.declare(cython.longlong, 5)
+_B_VALUE_STARTS = cython.declare(cython.longlong, 6)
+_B_VALUE_DATA = cython.declare(cython.longlong, 7)
+_B_VALUE_VALID = cython.declare(cython.longlong, 8)
+_B_HEADER_STARTS = cython.declare(cython.longlong, 9)
+_B_HEADER_KEY_STARTS = cython.declare(cython.longlong, 10)
+_B_HEADER_KEY_DATA = cython.declare(cython.longlong, 11)
+_B_HEADER_VALUE_STARTS = cython.declare(cython.longlong, 12)
+_B_HEADER_VALUE_DATA = cython.declare(cython.longlong, 13)
+_B_HEADER_VALUE_VALID = cython.declare(cython.longlong, 14)
+_B_EPOCH = cython.declare(cython.longlong, 15)
+_B_PRODUCER = cython.declare(cython.longlong, 16)
+_B_PRODUCER_EPOCH = cython.declare(cython.longlong, 17)
+_B_SEQUENCE = cython.declare(cython.longlong, 18)
+_B_CODEC = cython.declare(cython.longlong, 19)
+_B_TRANSACTIONAL = cython.declare(cython.longlong, 20)
+_B_CONTROL = cython.declare(cython.longlong, 21)
+_B_POSITION = cython.declare(cython.longlong, 22)
+_B_KEY_DATA_END = cython.declare(cython.longlong, 23)
+_B_VALUE_DATA_END = cython.declare(cython.longlong, 24)
+_B_HEADER_KEY_DATA_END = cython.declare(cython.longlong, 25)
+_B_HEADER_VALUE_DATA_END = cython.declare(cython.longlong, 26)
+_B_MOST_RECORDS = cython.declare(cython.longlong, 27)
+_B_MOST_HEADERS = cython.declare(cython.longlong, 28)
+_BASES = cython.declare(cython.longlong, 29)
+
+# How far `fill` has come, from one call to the next.
+_S_RECORD = cython.declare(cython.longlong, 0)
+_S_KEY = cython.declare(cython.longlong, 1)
+_S_VALUE = cython.declare(cython.longlong, 2)
+_S_HEADER = cython.declare(cython.longlong, 3)
+_S_HEADER_KEY = cython.declare(cython.longlong, 4)
+_S_HEADER_VALUE = cython.declare(cython.longlong, 5)
+_STATES = cython.declare(cython.longlong, 6)
+
 # The same numbers for callers: C constants cannot be seen from Python.
 POSITION = _POSITION
 SIZE = _SIZE
@@ -141,6 +182,37 @@ P_VALUE_END = _P_VALUE_END
 P_HEADERS = _P_HEADERS
 P_ROW = _P_ROW
 P_STRIDE = _P_STRIDE
+B_OFFSET = _B_OFFSET
+B_TIMESTAMP = _B_TIMESTAMP
+B_TIMESTAMP_TYPE = _B_TIMESTAMP_TYPE
+B_KEY_STARTS = _B_KEY_STARTS
+B_KEY_DATA = _B_KEY_DATA
+B_KEY_VALID = _B_KEY_VALID
+B_VALUE_STARTS = _B_VALUE_STARTS
+B_VALUE_DATA = _B_VALUE_DATA
+B_VALUE_VALID = _B_VALUE_VALID
+B_HEADER_STARTS = _B_HEADER_STARTS
+B_HEADER_KEY_STARTS = _B_HEADER_KEY_STARTS
+B_HEADER_KEY_DATA = _B_HEADER_KEY_DATA
+B_HEADER_VALUE_STARTS = _B_HEADER_VALUE_STARTS
+B_HEADER_VALUE_DATA = _B_HEADER_VALUE_DATA
+B_HEADER_VALUE_VALID = _B_HEADER_VALUE_VALID
+B_EPOCH = _B_EPOCH
+B_PRODUCER = _B_PRODUCER
+B_PRODUCER_EPOCH = _B_PRODUCER_EPOCH
+B_SEQUENCE = _B_SEQUENCE
+B_CODEC = _B_CODEC
+B_TRANSACTIONAL = _B_TRANSACTIONAL
+B_CONTROL = _B_CONTROL
+B_POSITION = _B_POSITION
+B_KEY_DATA_END = _B_KEY_DATA_END
+B_VALUE_DATA_END = _B_VALUE_DATA_END
+B_HEADER_KEY_DATA_END = _B_HEADER_KEY_DATA_END
+B_HEADER_VALUE_DATA_END = _B_HEADER_VALUE_DATA_END
+B_MOST_RECORDS = _B_MOST_RECORDS
+B_MOST_HEADERS = _B_MOST_HEADERS
+BASES = _BASES
+STATES = _STATES
 
 _REASONS = (
     "",
@@ -698,3 +770,383 @@ def tuples(
                 out.append((offset, timestamp, key, value, headers, sequence))
             pos = stop
     return out
+
+
+def positions(
+    buf: cython.const[cython.uchar][::1],
+    table: cython.longlong[::1],
+    first: cython.longlong,
+    last: cython.longlong,
+    out: cython.longlong[::1],
+):
+    """Where the parts of each record stand in `buf`: rows of P_STRIDE numbers into `out`."""
+    row: cython.longlong
+    t: cython.longlong
+    pos: cython.longlong
+    end: cython.longlong
+    stop: cython.longlong
+    i: cython.longlong
+    n: cython.longlong
+    size: cython.longlong
+    at: cython.longlong = 0
+    most: cython.longlong = out.shape[0] if cython.compiled else len(out)
+    append_time: cython.longlong
+    changed: cython.longlong = 0
+    with cython.nogil:
+        for row in range(first, last):
+            t = row * _STRIDE
+            pos = table[t + _BODY]
+            end = table[t + _BODY_END]
+            append_time = table[t + _ATTRIBUTES] & 8
+            for i in range(table[t + _COUNT]):
+                changed = 1
+                n = _varlen(buf, pos, end, 5)
+                if n == 0 or at + _P_STRIDE > most:
+                    break
+                size = _narrow(_varnum(buf, pos, n))
+                pos += n
+                if size < 6 or size > end - pos:
+                    break
+                stop = pos + size
+                pos += 1
+                n = _varlen(buf, pos, stop, 10)
+                if n == 0:
+                    break
+                out[at + _P_TIMESTAMP] = table[t + _BASE_TIMESTAMP] + _varnum(buf, pos, n)
+                if append_time != 0:
+                    out[at + _P_TIMESTAMP] = table[t + _MAX_TIMESTAMP]
+                pos += n
+                n = _varlen(buf, pos, stop, 5)
+                if n == 0:
+                    break
+                out[at + _P_OFFSET] = table[t + _BASE_OFFSET] + _narrow(_varnum(buf, pos, n))
+                pos += n
+                n = _varlen(buf, pos, stop, 5)
+                if n == 0:
+                    break
+                size = _narrow(_varnum(buf, pos, n))
+                pos += n
+                if size > stop - pos:
+                    break
+                out[at + _P_KEY] = pos
+                out[at + _P_KEY_END] = -1
+                if size >= 0:
+                    pos += size
+                    out[at + _P_KEY_END] = pos
+                n = _varlen(buf, pos, stop, 5)
+                if n == 0:
+                    break
+                size = _narrow(_varnum(buf, pos, n))
+                pos += n
+                if size > stop - pos:
+                    break
+                out[at + _P_VALUE] = pos
+                out[at + _P_VALUE_END] = -1
+                if size >= 0:
+                    pos += size
+                    out[at + _P_VALUE_END] = pos
+                out[at + _P_HEADERS] = pos
+                out[at + _P_ROW] = row
+                at += _P_STRIDE
+                pos = stop
+                changed = 0
+            if changed != 0:
+                break
+    if changed != 0:
+        t = row * _STRIDE
+        _refuse(17, row, i, table[t + _POSITION], table[t + _BASE_OFFSET])
+    return at // _P_STRIDE
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _copy(
+    out: cython.uchar[::1],
+    to: cython.longlong,
+    buf: cython.const[cython.uchar][::1],
+    at: cython.longlong,
+    size: cython.longlong,
+) -> cython.void:
+    if size > 0:
+        if cython.compiled:
+            memcpy(cython.address(out[to]), cython.address(buf[at]), size)
+        else:
+            out[to : to + size] = buf[at : at + size]
+
+
+def fill(
+    buf: cython.const[cython.uchar][::1],
+    table: cython.longlong[::1],
+    first: cython.longlong,
+    last: cython.longlong,
+    out: cython.uchar[::1],
+    out16: cython.short[::1],
+    out32: cython.int[::1],
+    out64: cython.longlong[::1],
+    bases: cython.longlong[::1],
+    state: cython.longlong[::1],
+):
+    """Write the columns of rows first..last-1 into the arena `out`, which is zeroed where it
+    holds bits. `out16`, `out32` and `out64` are the same memory in wider numbers."""
+    row: cython.longlong = 0
+    t: cython.longlong
+    pos: cython.longlong
+    end: cython.longlong
+    stop: cython.longlong
+    i: cython.longlong = 0
+    j: cython.longlong
+    k: cython.longlong
+    n: cython.longlong
+    b: cython.longlong
+    size: cython.longlong
+    number: cython.longlong
+    count: cython.longlong
+    begin: cython.longlong
+    base_offset: cython.longlong
+    base_timestamp: cython.longlong
+    max_timestamp: cython.longlong
+    base_sequence: cython.longlong
+    attributes: cython.longlong
+    ok: cython.longlong = 1
+    record: cython.longlong = state[_S_RECORD]
+    key_at: cython.longlong = state[_S_KEY]
+    value_at: cython.longlong = state[_S_VALUE]
+    header: cython.longlong = state[_S_HEADER]
+    header_key_at: cython.longlong = state[_S_HEADER_KEY]
+    header_value_at: cython.longlong = state[_S_HEADER_VALUE]
+    offsets: cython.longlong = bases[_B_OFFSET] >> 3
+    timestamps: cython.longlong = bases[_B_TIMESTAMP] >> 3
+    types: cython.longlong = bases[_B_TIMESTAMP_TYPE]
+    key_starts: cython.longlong = bases[_B_KEY_STARTS] >> 2
+    key_data: cython.longlong = bases[_B_KEY_DATA]
+    key_valid: cython.longlong = bases[_B_KEY_VALID]
+    key_room: cython.longlong = bases[_B_KEY_DATA_END] - key_data
+    value_starts: cython.longlong = bases[_B_VALUE_STARTS] >> 2
+    value_data: cython.longlong = bases[_B_VALUE_DATA]
+    value_valid: cython.longlong = bases[_B_VALUE_VALID]
+    value_room: cython.longlong = bases[_B_VALUE_DATA_END] - value_data
+    header_starts: cython.longlong = bases[_B_HEADER_STARTS] >> 2
+    header_key_starts: cython.longlong = bases[_B_HEADER_KEY_STARTS] >> 2
+    header_key_data: cython.longlong = bases[_B_HEADER_KEY_DATA]
+    header_key_room: cython.longlong = bases[_B_HEADER_KEY_DATA_END] - header_key_data
+    header_value_starts: cython.longlong = bases[_B_HEADER_VALUE_STARTS] >> 2
+    header_value_data: cython.longlong = bases[_B_HEADER_VALUE_DATA]
+    header_value_valid: cython.longlong = bases[_B_HEADER_VALUE_VALID]
+    header_value_room: cython.longlong = bases[_B_HEADER_VALUE_DATA_END] - header_value_data
+    epochs: cython.longlong = bases[_B_EPOCH] >> 2
+    producers: cython.longlong = bases[_B_PRODUCER] >> 3
+    producer_epochs: cython.longlong = bases[_B_PRODUCER_EPOCH] >> 1
+    sequences: cython.longlong = bases[_B_SEQUENCE] >> 2
+    codecs: cython.longlong = bases[_B_CODEC]
+    transactional: cython.longlong = bases[_B_TRANSACTIONAL]
+    control: cython.longlong = bases[_B_CONTROL]
+    places: cython.longlong = bases[_B_POSITION] >> 3
+    most_records: cython.longlong = bases[_B_MOST_RECORDS]
+    most_headers: cython.longlong = bases[_B_MOST_HEADERS]
+    with cython.nogil:
+        for row in range(first, last):
+            t = row * _STRIDE
+            pos = table[t + _BODY]
+            end = table[t + _BODY_END]
+            count = table[t + _COUNT]
+            attributes = table[t + _ATTRIBUTES]
+            base_offset = table[t + _BASE_OFFSET]
+            base_timestamp = table[t + _BASE_TIMESTAMP]
+            max_timestamp = table[t + _MAX_TIMESTAMP]
+            base_sequence = table[t + _BASE_SEQUENCE]
+            begin = record
+            if count > most_records - record:
+                ok = 0
+                break
+            for i in range(count):
+                ok = 0
+                # the length
+                b = buf[pos] if pos < end else 255
+                if b < 128:
+                    size = b >> 1
+                    pos += 1
+                else:
+                    n = _varlen(buf, pos, end, 5)
+                    if n == 0:
+                        break
+                    size = _narrow(_varnum(buf, pos, n))
+                    pos += n
+                if size < 6 or size > end - pos:
+                    break
+                stop = pos + size
+                pos += 1
+                # the timestamp
+                b = buf[pos]
+                if b < 128:
+                    number = (b >> 1) ^ -(b & 1)
+                    pos += 1
+                else:
+                    n = _varlen(buf, pos, stop, 10)
+                    if n == 0:
+                        break
+                    number = _varnum(buf, pos, n)
+                    pos += n
+                if timestamps >= 0:
+                    if attributes & 8 != 0:
+                        out64[timestamps + record] = max_timestamp
+                    else:
+                        out64[timestamps + record] = base_timestamp + number
+                # the offset
+                b = buf[pos] if pos < stop else 255
+                if b < 128:
+                    number = b >> 1
+                    pos += 1
+                else:
+                    n = _varlen(buf, pos, stop, 5)
+                    if n == 0:
+                        break
+                    number = _narrow(_varnum(buf, pos, n))
+                    pos += n
+                if offsets >= 0:
+                    out64[offsets + record] = base_offset + number
+                if sequences >= 0:
+                    if base_sequence < 0:
+                        number = -1
+                    else:
+                        number += base_sequence
+                        if number > 0x7FFFFFFF:
+                            number = number - 0x7FFFFFFF - 1
+                    out32[sequences + record] = number
+                # the key
+                b = buf[pos] if pos < stop else 255
+                if b < 128:
+                    size = (b >> 1) ^ -(b & 1)
+                    pos += 1
+                else:
+                    n = _varlen(buf, pos, stop, 5)
+                    if n == 0:
+                        break
+                    size = _narrow(_varnum(buf, pos, n))
+                    pos += n
+                if size > stop - pos:
+                    break
+                if size >= 0:
+                    if key_starts >= 0:
+                        if size > key_room - key_at:
+                            break
+                        _copy(out, key_data + key_at, buf, pos, size)
+                        key_at += size
+                        if key_valid >= 0:
+                            out[key_valid + (record >> 3)] |= 1 << (record & 7)
+                    pos += size
+                if key_starts >= 0:
+                    out32[key_starts + record + 1] = key_at
+                # the value
+                b = buf[pos] if pos < stop else 255
+                if b < 128:
+                    size = (b >> 1) ^ -(b & 1)
+                    pos += 1
+                else:
+                    n = _varlen(buf, pos, stop, 5)
+                    if n == 0:
+                        break
+                    size = _narrow(_varnum(buf, pos, n))
+                    pos += n
+                if size > stop - pos:
+                    break
+                if size >= 0:
+                    if value_starts >= 0:
+                        if size > value_room - value_at:
+                            break
+                        _copy(out, value_data + value_at, buf, pos, size)
+                        value_at += size
+                        if value_valid >= 0:
+                            out[value_valid + (record >> 3)] |= 1 << (record & 7)
+                    pos += size
+                if value_starts >= 0:
+                    out32[value_starts + record + 1] = value_at
+                # the headers
+                if header_starts >= 0:
+                    n = _varlen(buf, pos, stop, 5)
+                    if n == 0:
+                        break
+                    number = _narrow(_varnum(buf, pos, n))
+                    pos += n
+                    if number < 0 or number > most_headers - header:
+                        break
+                    k = 0
+                    for j in range(number):
+                        n = _varlen(buf, pos, stop, 5)
+                        if n == 0:
+                            break
+                        size = _narrow(_varnum(buf, pos, n))
+                        pos += n
+                        if size < 0 or size > stop - pos or size > header_key_room - header_key_at:
+                            break
+                        _copy(out, header_key_data + header_key_at, buf, pos, size)
+                        header_key_at += size
+                        pos += size
+                        n = _varlen(buf, pos, stop, 5)
+                        if n == 0:
+                            break
+                        size = _narrow(_varnum(buf, pos, n))
+                        pos += n
+                        if size > stop - pos or size > header_value_room - header_value_at:
+                            break
+                        if size >= 0:
+                            _copy(out, header_value_data + header_value_at, buf, pos, size)
+                            header_value_at += size
+                            pos += size
+                            if header_value_valid >= 0:
+                                out[header_value_valid + (header >> 3)] |= 1 << (header & 7)
+                        header += 1
+                        out32[header_key_starts + header] = header_key_at
+                        out32[header_value_starts + header] = header_value_at
+                        k += 1
+                    if k != number:
+                        break
+                    out32[header_starts + record + 1] = header
+                pos = stop
+                record += 1
+                ok = 1
+            if ok == 0:
+                break
+            # what is the same for the whole batch
+            if types >= 0:
+                number = (attributes >> 3) & 1
+                if table[t + _MAGIC] == 0:
+                    number = 255  # -1
+                for i in range(begin, record):
+                    out[types + i] = number
+            if codecs >= 0:
+                number = attributes & 7
+                for i in range(begin, record):
+                    out[codecs + i] = number
+            if epochs >= 0:
+                number = table[t + _LEADER_EPOCH]
+                for i in range(begin, record):
+                    out32[epochs + i] = number
+            if producers >= 0:
+                number = table[t + _PRODUCER_ID]
+                for i in range(begin, record):
+                    out64[producers + i] = number
+            if producer_epochs >= 0:
+                number = table[t + _PRODUCER_EPOCH]
+                for i in range(begin, record):
+                    out16[producer_epochs + i] = number
+            if places >= 0:
+                number = table[t + _POSITION]
+                for i in range(begin, record):
+                    out64[places + i] = number
+            if transactional >= 0 and attributes & 16 != 0 and table[t + _MAGIC] == 2:
+                for i in range(begin, record):
+                    out[transactional + (i >> 3)] |= 1 << (i & 7)
+            if control >= 0 and attributes & 32 != 0 and table[t + _MAGIC] == 2:
+                for i in range(begin, record):
+                    out[control + (i >> 3)] |= 1 << (i & 7)
+    if ok == 0:
+        t = row * _STRIDE
+        _refuse(17, row, i, table[t + _POSITION], table[t + _BASE_OFFSET])
+    state[_S_RECORD] = record
+    state[_S_KEY] = key_at
+    state[_S_VALUE] = value_at
+    state[_S_HEADER] = header
+    state[_S_HEADER_KEY] = header_key_at
+    state[_S_HEADER_VALUE] = header_value_at
