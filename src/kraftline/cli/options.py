@@ -1,0 +1,49 @@
+"""Options and values that several verbs take."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TypeVar
+
+import click
+
+FORMATS = ("table", "json", "jsonl", "csv")
+_SPLIT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_Command = TypeVar("_Command", bound=Callable[..., object])
+
+
+def format_option(command: _Command) -> _Command:
+    """`--format table|json|jsonl|csv`, the same for every verb that prints data."""
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(FORMATS),
+        default="table",
+        show_default=True,
+        help="A table for people; the others for programs.",
+    )(command)
+
+
+def instant(
+    ctx: click.Context | None, param: click.Parameter | None, value: str | None
+) -> int | None:
+    """A time as ISO-8601 (UTC unless it says otherwise), in milliseconds since 1970."""
+    if value is None:
+        return None
+    try:
+        when = datetime.fromisoformat(value.strip())
+    except ValueError:
+        raise click.BadParameter(
+            f"{value!r} is not a time; give it like 2026-03-01T03:12:00Z", ctx, param
+        ) from None
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return round(when.timestamp() * 1000)
+
+
+def type_name(text: str) -> str:
+    """`TopicRecord`, `topic_record` and `TOPIC` all mean TOPIC_RECORD: what is compared."""
+    name = _SPLIT.sub("_", text).upper().replace("-", "_")
+    return name.removesuffix("_RECORD").removesuffix("_MESSAGE")
