@@ -121,10 +121,15 @@ class JavaServer:
         deadline = time.monotonic() + timeout
         while text not in self.output():
             if not self.running():
-                raise JavaFailed(f"process ended before {text!r}:\n{self.output()[-4000:]}")
+                raise JavaFailed(f"process ended before {text!r}:\n{self._complaints()}")
             if time.monotonic() > deadline:
-                raise JavaFailed(f"no {text!r} within {timeout} s:\n{self.output()[-4000:]}")
+                raise JavaFailed(f"no {text!r} within {timeout} s:\n{self._complaints()}")
             time.sleep(0.1)
+
+    def _complaints(self) -> str:
+        lines = self.output().splitlines()
+        said = [line for line in lines if " ERROR " in line or "Exception" in line]
+        return "\n".join([*said[:20], "...", *lines[-10:]])
 
     def stop(self, timeout: float = 30) -> None:
         """SIGTERM, then SIGKILL when that is not enough."""
