@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from kraftline import kernels
 from kraftline.records import arrow, batch, column_reader, framing, runs
-from kraftline.records.kernel import COMPILED, active, load_interpreted
+from kraftline.records.kernel import COMPILED, NAME, active
 from kraftline.records.record import Record
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "batches"
@@ -57,7 +58,7 @@ def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> M
         if not COMPILED:
             pytest.skip("no compiled kernel here")
         return active
-    module = load_interpreted()
+    module = kernels.interpreted(NAME)
     for user in (batch, framing, runs, arrow, column_reader):
         monkeypatch.setattr(user, "kernel", module)
     return module

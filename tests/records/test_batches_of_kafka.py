@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from kraftline.records import Codec, Record, batches, build_batch, empty_batch
+from kraftline.records.framing import batches
+from kraftline.records.record import Codec, Record
+from kraftline.records.write import build_batch, empty_batch
 from tests.records.conftest import MANIFEST, kafka_says, record_of, written_by_kafka
 
 NAMES = sorted(MANIFEST)

@@ -1,42 +1,17 @@
-"""Chooses the kernel: the compiled one, or the same source file interpreted.
+"""The kernel in force: compiled, or its source interpreted (see `kraftline.kernels`).
 
-`KRAFTLINE_KERNEL=interpreted` forces the interpreted one (same results, slower).
-`python -m kraftline.records.kernel` says which one is in use.
+`python -m kraftline.records.kernel` says which one it is.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import sys
-from pathlib import Path
-from types import ModuleType
 
+from kraftline import kernels
 
-def load_interpreted() -> ModuleType:
-    """The kernel's source as a module of its own, whether or not a compiled one exists."""
-    name = "kraftline.records._kernel_interpreted"
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name("_kernel.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    sys.modules[name] = module
-    return module
+NAME = "kraftline.records._kernel"
 
-
-def load() -> ModuleType:
-    """The kernel in force."""
-    if os.environ.get("KRAFTLINE_KERNEL") == "interpreted":
-        return load_interpreted()
-    from kraftline.records import _kernel
-
-    return _kernel
-
-
-active = load()
+active = kernels.load(NAME)
 COMPILED: bool = bool(active.COMPILED)
 
 
