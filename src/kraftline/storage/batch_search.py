@@ -25,6 +25,7 @@ MIN_LENGTH = (14, 22, 49)
 _LAST_OFFSET_DELTA = struct.Struct(">i")
 _TIMESTAMP = struct.Struct(">q")
 _CHUNK = 1024 * 1024
+_NOUGHT = bytes(_CHUNK)
 # A search reads this much for checksums at most: hostile bytes could ask for far more.
 SEARCH_BUDGET = 256 * 1024 * 1024
 
@@ -157,7 +158,7 @@ def zeros_from(fd: int, position: int, limit: int) -> bool:
         data = os.pread(fd, min(_CHUNK, limit - position), position)
         if not data:
             return True
-        if data.count(0) != len(data):
+        if data != (_NOUGHT if len(data) == _CHUNK else bytes(len(data))):
             return False
         position += len(data)
     return True

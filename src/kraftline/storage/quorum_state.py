@@ -33,7 +33,7 @@ class QuorumState(msgspec.Struct, frozen=True, kw_only=True):
 
 _Int16 = Annotated[int, msgspec.Meta(ge=-(2**15), lt=2**15)]
 _Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
-_Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), lt=2**63)]
+_Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class _Version(msgspec.Struct):

@@ -135,7 +135,7 @@ class SegmentReader:
                         size = batch.size_in_bytes
                         if self._half_written(position, size):
                             return
-                        self._report(position, size, error.reason, batch.base_offset)
+                        self._report(position, size, error.reason, error.offset)
                         continue
                 yield batch, position
 
@@ -293,7 +293,7 @@ class SegmentReader:
                 return before.position, found
         offset = None if before is None else before.last_offset + 1
         header = batch_search.read_header(self._fd, at)
-        if (header is None or header[1] == 0) and batch_search.zeros_from(self._fd, at, limit):
+        if header is not None and header[1] == 0 and batch_search.zeros_from(self._fd, at, limit):
             self.tail = Tail(TailKind.ZEROS, at, limit - at)
             return at, None
         if half:

@@ -47,6 +47,11 @@ class IndexBuilder:
             self._note_time()
             self._indexed = frame.position
 
+    def reopen(self, position: int) -> None:
+        """What a broker's stop and start with `position` bytes written does to the indexes."""
+        self._note_time()
+        self._indexed = position
+
     def offset_index(self) -> bytes:
         return format_offset_index(self.base_offset, self.offset_entries)
 
