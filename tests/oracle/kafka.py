@@ -148,7 +148,6 @@ class KraftCluster:
             "transaction.state.log.replication.factor": "1",
             "transaction.state.log.min.isr": "1",
             "group.initial.rebalance.delay.ms": "0",
-            "delegation.token.secret.key": "kraftline",
             # Indexes of deleted topics are never trimmed from this size.
             "log.index.size.max.bytes": "4096",
             "num.network.threads": "1",

@@ -33,6 +33,7 @@ def small_logs(version: str) -> dict[str, str]:
         settings["metadata.log.segment.min.bytes"] = "4096"
     if not version.startswith("3.3"):
         settings["metadata.log.max.snapshot.interval.ms"] = "25000"
+        settings["delegation.token.secret.key"] = "kraftline"
     return settings
 
 
@@ -142,12 +143,15 @@ def reassignments(driver: Driver, topic: str) -> None:
             time.sleep(0.5)
 
 
-def fencing(kafka: KraftCluster, driver: Driver, topic: str, orphan: str) -> None:
+def fencing(
+    kafka: KraftCluster, driver: Driver, topic: str, orphan: str, cancelled: str = "cancelled"
+) -> None:
     """Kill broker 3 until it is fenced, reassign onto it and cancel, let it come back."""
     kafka.kill(3)
     driver.wait_isr(topic, 2)
-    driver.do("reassign", topic=topic, partition=1, replicas=[1, 3])
-    driver.do("reassign", topic=topic, partition=1, replicas=None)
+    driver.do("createTopic", name=cancelled, assignments=[[1]])
+    driver.do("reassign", topic=cancelled, partition=0, replicas=[1, 3])
+    driver.do("reassign", topic=cancelled, partition=0, replicas=None)
     wait_until(lambda: driver.partitions(orphan)[0]["leader"] == -1, "a partition without leader")
     kafka.start(3)
     driver.wait_isr(orphan, 1)
