@@ -6,7 +6,7 @@ not. Every read is checked against the end of the buffer before anything is allo
 
 from __future__ import annotations
 
-from struct import Struct
+from struct import Struct, unpack_from
 
 from kraftline.errors import Corrupt, Truncated
 from kraftline.schema.uuids import Uuid
@@ -18,7 +18,7 @@ except ImportError:  # only where nothing is compiled anyway
 
 COMPILED = cython.compiled
 
-_FLOAT64 = Struct(">d")
+_INT32, _INT64, _FLOAT64 = Struct(">i"), Struct(">q"), Struct(">d")
 _new_uuid = bytes.__new__
 _MAX_STRING = 0x7FFF
 
@@ -179,6 +179,12 @@ class Reader:
         return _be16(self.buf, self._take(2)) & 0xFFFF
 
     def int32(self) -> int:
+        if not cython.compiled:
+            p = self.pos
+            if self.end - p < 4:
+                self._short(4)
+            self.pos = p + 4
+            return _INT32.unpack_from(self.buf, p)[0]
         return _be32(self.buf, self._take(4))
 
     def uint32(self) -> int:
@@ -186,6 +192,12 @@ class Reader:
         return v if v >= 0 else v + 0x7FFFFFFF + 0x7FFFFFFF + 2
 
     def int64(self) -> int:
+        if not cython.compiled:
+            p = self.pos
+            if self.end - p < 8:
+                self._short(8)
+            self.pos = p + 8
+            return _INT64.unpack_from(self.buf, p)[0]
         return _be64(self.buf, self._take(8))
 
     def float64(self) -> float:
@@ -349,6 +361,8 @@ class Reader:
             return None
         b: cython.p_uchar = self.buf
         p: cython.Py_ssize_t = self._take(4 * n)
+        if not cython.compiled:
+            return unpack_from(f">{n}i", b, p)
         if n == 0:
             return ()
         if n == 1:
@@ -369,6 +383,8 @@ class Reader:
             return None
         b: cython.p_uchar = self.buf
         p: cython.Py_ssize_t = self._take(8 * n)
+        if not cython.compiled:
+            return unpack_from(f">{n}q", b, p)
         items: list = []
         i: cython.Py_ssize_t
         for i in range(n):

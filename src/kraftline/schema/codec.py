@@ -20,6 +20,7 @@ from kraftline.schema.wire import Reader, Writer
 __all__ = [
     "FieldSpec",
     "ReaderSource",
+    "check_version",
     "compile_functions",
     "decode",
     "encode",
@@ -79,6 +80,14 @@ def writer(cls: type[M], version: int) -> Callable[[Writer, M], None]:
     return function
 
 
+def check_version(cls: type[Message], version: int) -> None:
+    """Unsupported, with the versions that are known, for any other version."""
+    if version not in cls.SPEC.versions:
+        raise Unsupported(
+            f"{cls.__name__} version {version}: versions {cls.SPEC.versions} are known"
+        )
+
+
 def source_of(function: Callable[..., Any]) -> str:
     """The Python source of a compiled reader or writer."""
     return "".join(linecache.getlines(function.__code__.co_filename))
@@ -109,10 +118,7 @@ class Source:
     head = ""
 
     def __init__(self, cls: type[Message], version: int) -> None:
-        if version not in cls.SPEC.versions:
-            raise Unsupported(
-                f"{cls.__name__} version {version}: versions {cls.SPEC.versions} are known"
-            )
+        check_version(cls, version)
         self.cls = cls
         self.version = version
         self.name = f"{self.verb}_{cls.__name__}_v{version}"

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
-from kraftline.errors import Corrupt, NotRepresentable, Unsupported
-from kraftline.schema.codec import ReaderSource, compile_functions
+from kraftline.errors import Corrupt, NotRepresentable
+from kraftline.schema.codec import ReaderSource, check_version, compile_functions
 from kraftline.schema.fields import FieldSpec, fields
 from kraftline.schema.types import Message
 from kraftline.schema.uuids import Uuid
@@ -36,7 +36,7 @@ _INTEGERS = {
 def to_json(message: Message, version: int) -> Json:
     """A message as this version's JSON; NotRepresentable if a value has no place there."""
     cls = type(message)
-    _check_version(cls, version)
+    check_version(cls, version)
     out: Json = {}
     for field in fields(cls):
         value = getattr(message, field.name)
@@ -71,7 +71,7 @@ def _one_value(field: FieldSpec, value: Any, version: int) -> Any:
 
 def from_json(cls: type[M], obj: object, version: int) -> M:
     """The message that Kafka's JSON says; Corrupt, with the path, where it does not fit."""
-    _check_version(cls, version)
+    check_version(cls, version)
     return _message(cls, obj, version, cls.__name__)
 
 
@@ -138,13 +138,6 @@ def _one(field: FieldSpec, value: Any, version: int, path: str) -> Any:
 def _kind(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _check_version(cls: type[Message], version: int) -> None:
-    if version not in cls.SPEC.versions:
-        raise Unsupported(
-            f"{cls.__name__} version {version}: versions {cls.SPEC.versions} are known"
-        )
 
 
 @cache

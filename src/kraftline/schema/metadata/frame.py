@@ -6,18 +6,20 @@ The three are unsigned varints, and the message goes to the last byte.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NoReturn
 
-from kraftline.errors import NotRepresentable, Unsupported
-from kraftline.schema.codec import reader, writer
-from kraftline.schema.metadata.registry import record_class
+from kraftline.errors import Corrupt, NotRepresentable, Unsupported
+from kraftline.schema.codec import check_version, reader, writer
+from kraftline.schema.jsonform import Json, from_json, json_reader
+from kraftline.schema.metadata.registry import TYPE_IDS, TYPE_NAMES, record_class
 from kraftline.schema.metadata.table import RECORDS
 from kraftline.schema.types import Message
 from kraftline.schema.wire import Reader, Writer
 
 FRAME_VERSION = 1
 
+# By type << 16 | version, as Reader.metadata_frame gives it.
 _readers: dict[int, Callable[[Reader], Message]] = {}
+_json_readers: dict[int, tuple[str, Callable[[Reader], Json]]] = {}
 
 
 class RecordReader:
@@ -35,16 +37,48 @@ class RecordReader:
         frame = source.metadata_frame()
         read = _readers.get(frame)
         if read is None:
-            read = _reader(source, frame)
+            read = _readers[frame] = reader(*_class_and_version(source, frame))
         message = read(source)
         if source.pos != end:
             source.finish()
         return message, frame & 0xFFFF
 
+    def read_json(self, start: int, end: int) -> Json:
+        """The same as Kafka's tools print it: type, version, data."""
+        source = self._in
+        source.reset(start, end)
+        frame = source.metadata_frame()
+        known = _json_readers.get(frame)
+        if known is None:
+            read = json_reader(*_class_and_version(source, frame))
+            known = _json_readers[frame] = TYPE_NAMES[frame >> 16], read
+        name, read = known
+        data = read(source)
+        if source.pos != end:
+            source.finish()
+        return {"type": name, "version": frame & 0xFFFF, "data": data}
+
 
 def decode_record(value: bytes) -> tuple[Message, int]:
     """The record that a value holds, and its version."""
     return RecordReader(value).read(0, len(value))
+
+
+def record_json(value: bytes) -> Json:
+    """The record that a value holds as `{"type", "version", "data"}`."""
+    return RecordReader(value).read_json(0, len(value))
+
+
+def record_from_json(obj: Json) -> tuple[Message, int]:
+    """The record, and its version, that `{"type", "version", "data"}` says."""
+    if not isinstance(obj, dict) or obj.keys() != {"type", "version", "data"}:
+        raise Corrupt("a record is an object with type, version and data")
+    name, version = obj["type"], obj["version"]
+    if name not in TYPE_IDS:
+        raise Unsupported(f"metadata record type {name} is not known")
+    if type(version) is not int:
+        raise Corrupt(f"{name}: a version is a number, not {version!r}")
+    return from_json(record_class(TYPE_IDS[name]), obj["data"], version), version
 
 
 def encode_record(message: Message, version: int) -> bytes:
@@ -60,21 +94,16 @@ def encode_record(message: Message, version: int) -> bytes:
     return out.getvalue()
 
 
-def _reader(source: Reader, frame: int) -> Callable[[Reader], Message]:
+def _class_and_version(source: Reader, frame: int) -> tuple[type[Message], int]:
     if frame < 0:
-        refuse_frame(source)
+        raise Unsupported(
+            f"a metadata record in a frame other than version {FRAME_VERSION}",
+            position=source.pos,
+            hint="the KRaft preview of Kafka 2.8 wrote version 0; is this a metadata log at all?",
+        )
     try:
-        read = reader(record_class(frame >> 16), frame & 0xFFFF)
+        cls, version = record_class(frame >> 16), frame & 0xFFFF
+        check_version(cls, version)
     except Unsupported as error:
         raise error.at(position=source.pos) from None
-    _readers[frame] = read
-    return read
-
-
-def refuse_frame(source: Reader) -> NoReturn:
-    """Says what is wrong with a frame version other than 1, which `source` has just read."""
-    raise Unsupported(
-        f"a metadata record in a frame other than version {FRAME_VERSION}",
-        position=source.pos,
-        hint="the KRaft preview of Kafka 2.8 wrote version 0; is this a metadata log at all?",
-    )
+    return cls, version
