@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -10,7 +9,6 @@ from typing import TypeVar
 import click
 
 FORMATS = ("table", "json", "jsonl", "csv")
-_SPLIT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
 
@@ -41,9 +39,3 @@ def instant(
     if when.tzinfo is None:
         when = when.replace(tzinfo=UTC)
     return round(when.timestamp() * 1000)
-
-
-def type_name(text: str) -> str:
-    """`TopicRecord`, `topic_record` and `TOPIC` all mean TOPIC_RECORD: what is compared."""
-    name = _SPLIT.sub("_", text).upper().replace("-", "_")
-    return name.removesuffix("_RECORD").removesuffix("_MESSAGE")

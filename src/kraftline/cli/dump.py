@@ -1,0 +1,174 @@
+"""`kraftline dump`: print records."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+import click
+
+from kraftline.cli.options import format_option, instant
+from kraftline.cli.progress import Bar
+from kraftline.errors import NotKafka
+from kraftline.inspect.dump import followed_rows, json_lines, read_all
+from kraftline.inspect.rows import Row, Selection, json_line, type_name
+from kraftline.inspect.sources import Decoder, Source, Wanted, find_sources
+from kraftline.storage.segment import Damage
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path())
+@format_option
+@click.option(
+    "--decoder",
+    type=click.Choice(["auto", *(decoder.value for decoder in Decoder)]),
+    default="auto",
+    show_default=True,
+    help="How records are typed; auto goes by the topic's name.",
+)
+@click.option("--type", "types", multiple=True, help="Only records of this type: TOPIC_RECORD, …")
+@click.option(
+    "--topic",
+    "topics",
+    multiple=True,
+    help="Only this topic (* matches): its own records, and records about it in internal logs.",
+)
+@click.option("--key", "keys", multiple=True, help="Only records with this key (hex: 0x…).")
+@click.option("--from-offset", type=int, help="Only from this offset on.")
+@click.option("--to-offset", type=int, help="Only up to this offset, inclusive.")
+@click.option(
+    "--since", callback=instant, metavar="TIME", help="Only from this time on: ISO-8601."
+)
+@click.option("--until", callback=instant, metavar="TIME", help="Only up to this time.")
+@click.option("--limit", type=click.IntRange(min=1), help="At most so many records.")
+@click.option("--snapshots", is_flag=True, help="The snapshots of a metadata log as well.")
+@click.option("--follow", is_flag=True, help="Go on as the log grows (one partition).")
+@click.option("--strict", is_flag=True, help="Stop at the first damage, with exit code 1.")
+def command(
+    paths: tuple[str, ...],
+    form: str,
+    decoder: str,
+    types: tuple[str, ...],
+    topics: tuple[str, ...],
+    keys: tuple[str, ...],
+    from_offset: int | None,
+    to_offset: int | None,
+    since: int | None,
+    until: int | None,
+    limit: int | None,
+    snapshots: bool,
+    follow: bool,
+    strict: bool,
+) -> None:
+    """Print the records in PATHS: segments, snapshots, partition or log directories.
+
+    Nothing is locked or changed; a live broker may be writing. Damage is reported on stderr, and
+    reading goes on behind it where that is possible; the exit code is then 1.
+
+    \b
+    Examples:
+      kraftline dump /var/lib/kafka/orders-0 --limit 10
+      kraftline dump /var/lib/kafka/__cluster_metadata-0 --type PARTITION_CHANGE_RECORD
+      kraftline dump /var/lib/kafka --topic orders --since 2026-03-01T03:00Z --format jsonl
+      kraftline dump --follow /var/lib/kafka/__consumer_offsets-12
+    """
+    troubles = Troubles(strict)
+    wanted = Wanted(None if decoder == "auto" else Decoder(decoder), topics, snapshots)
+    selection = Selection(
+        types=frozenset(map(type_name, types)),
+        topics=wanted,
+        keys=frozenset(map(_key, keys)),
+        from_offset=from_offset,
+        to_offset=to_offset,
+        since=since,
+        until=until,
+    )
+    sources = list(find_sources(paths, wanted, troubles.unreadable))
+    if follow:
+        _print_rows(followed_rows(sources, selection, troubles.damage), form, limit)
+    else:
+        _dump(sources, selection, form, limit, troubles)
+    sys.stdout.flush()
+    sys.exit(1 if troubles.seen else 0)
+
+
+def _dump(
+    sources: list[Source], selection: Selection, form: str, limit: int | None, troubles: Troubles
+) -> None:
+    total = sum(os.path.getsize(source.path) for source in sources if os.path.exists(source.path))
+    with Bar(total, "reading", quiet=sys.stdout.isatty()) as bar:
+        if form == "jsonl" and limit is None:
+            for text in json_lines(sources, selection, troubles.damage, bar.update):
+                sys.stdout.buffer.write(text)
+        else:
+            rows = read_all(sources, selection, troubles.damage, bar.update)
+            _print_rows(rows, form, limit)
+
+
+def _print_rows(rows: Iterable[Row], form: str, limit: int | None) -> None:
+    rows = islice(rows, limit)
+    out = sys.stdout.buffer
+    live = sys.stdout.isatty()
+    for line in _formatted(rows, form):
+        out.write(line)
+        if live:
+            out.flush()
+
+
+def _formatted(rows: Iterable[Row], form: str) -> Iterator[bytes]:
+    if form == "jsonl":
+        yield from map(json_line, rows)
+        return
+    if form == "json":
+        before = b"[\n"
+        for row in rows:
+            yield before + json_line(row).rstrip()
+            before = b",\n"
+        yield b"[]\n" if before == b"[\n" else b"\n]\n"
+        return
+    from kraftline.inspect.text import Painter, csv_lines, table
+
+    if form == "csv":
+        lines = csv_lines(rows)
+    else:
+        terminal = sys.stdout.isatty()
+        width = shutil.get_terminal_size().columns if terminal else None
+        lines = table(rows, Painter(terminal and "NO_COLOR" not in os.environ, width))
+    for line in lines:
+        yield line.encode(errors="surrogatepass") + b"\n"
+
+
+def _key(text: str) -> bytes:
+    if text.startswith("0x"):
+        try:
+            return bytes.fromhex(text[2:])
+        except ValueError:
+            raise click.BadParameter(f"{text!r} is not hexadecimal", param_hint="--key") from None
+    return text.encode()
+
+
+class Troubles:
+    """Says on stderr what could not be read, and remembers that there was something."""
+
+    def __init__(self, strict: bool) -> None:
+        self._strict = strict
+        self.seen = 0
+
+    def damage(self, damage: Damage) -> None:
+        error = damage.error()
+        if self._strict:
+            raise error
+        self._say(str(error))
+
+    def unreadable(self, error: NotKafka) -> None:
+        if self._strict:
+            raise error
+        self._say(str(error))
+
+    def _say(self, text: str) -> None:
+        self.seen += 1
+        sys.stdout.flush()
+        click.echo(f"kraftline: {text}", err=True)

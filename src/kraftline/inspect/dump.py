@@ -1,0 +1,133 @@
+"""The records of many files, one after the other, in the form that was asked for.
+
+Lines of JSON for a whole metadata log take a short cut: the kernel writes them straight from the
+batches, and only what is out of the ordinary goes through rows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+
+import msgspec
+
+from kraftline.errors import NotKafka
+from kraftline.inspect.payloads import TopicFilter
+from kraftline.inspect.rows import Row, RowMaker, Selection, json_line, read_rows
+from kraftline.inspect.sources import Decoder, Source
+from kraftline.records.checksums import sound_until
+from kraftline.records.framing import batches
+from kraftline.records.metadata_lines import MetadataLines
+from kraftline.storage.follow import follow
+from kraftline.storage.names import base_offset_of, format_segment_file
+from kraftline.storage.segment import Damage, Run, SegmentReader
+
+Progress = Callable[[int], None]
+
+
+def json_lines(
+    sources: Iterable[Source],
+    selection: Selection,
+    on_damage: Callable[[Damage], None],
+    on_progress: Progress | None = None,
+) -> Iterator[bytes | memoryview]:
+    """JSON lines, many at a time; a piece is good until the next one is asked for."""
+    topics = TopicFilter(selection.topics)
+    for source in sources:
+        if source.decoder is Decoder.METADATA and selection.is_everything:
+            yield from _metadata_lines(source, selection, on_damage, on_progress)
+        else:
+            rows = read_rows(source, selection, on_damage, topics, on_progress=on_progress)
+            yield from _joined(rows)
+
+
+def read_all(
+    sources: Iterable[Source],
+    selection: Selection,
+    on_damage: Callable[[Damage], None],
+    on_progress: Progress | None = None,
+) -> Iterator[Row]:
+    """The chosen rows of every source."""
+    topics = TopicFilter(selection.topics)
+    for source in sources:
+        yield from read_rows(source, selection, on_damage, topics, on_progress=on_progress)
+
+
+def followed_rows(
+    sources: list[Source], selection: Selection, on_damage: Callable[[Damage], None]
+) -> Iterator[Row]:
+    """The chosen rows of one partition, as they come; there is no end.
+
+    With a lower bound of time the log is read from its start: nothing tells where that is in
+    segments yet to come.
+    """
+    folders = {os.path.dirname(source.path) for source in sources}
+    if len(folders) != 1:
+        raise NotKafka("--follow takes one partition: a directory like orders-0, or its segment")
+    last = sources[-1]
+    topics = TopicFilter(selection.topics)
+    start = selection.from_offset or base_offset_of(sources[0].path) or 0
+    makers: dict[int, RowMaker] = {}
+    for base_offset, run in follow(folders.pop(), start, on_damage=on_damage):
+        if base_offset not in makers:
+            path = os.path.join(os.path.dirname(last.path), format_segment_file(base_offset))
+            source = msgspec.structs.replace(last, path=path)
+            makers = {base_offset: RowMaker(source, selection, on_damage, topics)}
+        base = run.position - run.start
+        for batch in batches(run.buffer, run.start, run.end, position=base):
+            yield from makers[base_offset].checked_rows(batch)
+
+
+def _joined(rows: Iterable[Row]) -> Iterator[bytes]:
+    pending: list[bytes] = []
+    for row in rows:
+        pending.append(json_line(row))
+        if len(pending) == 1024:
+            yield b"".join(pending)
+            pending.clear()
+    yield b"".join(pending)
+
+
+def _metadata_lines(
+    source: Source,
+    selection: Selection,
+    on_damage: Callable[[Damage], None],
+    on_progress: Progress | None,
+) -> Iterator[bytes | memoryview]:
+    lines = LineMaker(source, selection, on_damage)
+    with SegmentReader(source.path, on_damage=on_damage) as reader:
+        for run in reader.runs():
+            yield from lines.of_run(run)
+            if on_progress is not None:
+                on_progress(run.position)
+
+
+class LineMaker:
+    """JSON lines of runs of batches of a metadata log."""
+
+    def __init__(
+        self, source: Source, selection: Selection, on_damage: Callable[[Damage], None]
+    ) -> None:
+        self._rows = RowMaker(source, selection, on_damage, TopicFilter(selection.topics))
+        name = msgspec.json.encode(source.path)
+        self._lines = MetadataLines(b'{"file":' + name + b',"position":')
+
+    def of_run(self, run: Run) -> Iterator[bytes | memoryview]:
+        at, base = run.start, run.position - run.start
+        while at < run.end:
+            sound = sound_until(run.buffer, at, run.end)
+            while at < sound:
+                text, reached = self._lines.write(run.buffer, at, sound, base + at)
+                if reached == at:
+                    reached, text = self._by_rows(run, at)
+                yield text
+                at = reached
+            if at < run.end:
+                at, text = self._by_rows(run, at)
+                yield text
+
+    def _by_rows(self, run: Run, at: int) -> tuple[int, memoryview]:
+        """One batch through rows: where the next one starts, and its lines."""
+        batch = next(batches(run.buffer, at, run.end, position=run.position - run.start))
+        text = b"".join(map(json_line, self._rows.checked_rows(batch)))
+        return at + batch.size_in_bytes, memoryview(text)

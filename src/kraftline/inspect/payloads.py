@@ -1,0 +1,149 @@
+"""Typed keys and values as Kafka's own dump prints them, chosen by the kind of log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol
+
+from kraftline.errors import Corrupt
+from kraftline.inspect.sources import Decoder, Wanted
+from kraftline.schema.control.frame import ControlType, control_json, decode_control_key
+from kraftline.schema.coordinator import frame as coordinator
+from kraftline.schema.coordinator.frame import CoordinatorTopic
+from kraftline.schema.metadata.frame import record_json
+
+if TYPE_CHECKING:
+    from kraftline.inspect.rows import Row
+
+_TOPICS = {
+    Decoder.OFFSETS: coordinator.OFFSETS,
+    Decoder.TRANSACTIONS: coordinator.TRANSACTIONS,
+    Decoder.SHARE: coordinator.SHARES,
+}
+
+
+class Payloads(Protocol):
+    """Reads the keys and values of one kind of log."""
+
+    typed: bool
+
+    def fill(self, row: Row) -> None:
+        """Set the row's payloads; BadData when they cannot be read."""
+
+    def type_of(self, row: Row) -> str | None:
+        """The name of the record's type, as far as the row's payloads say."""
+
+
+@cache
+def payloads_of(decoder: Decoder) -> Payloads:
+    if decoder is Decoder.METADATA:
+        return _Metadata()
+    topic = _TOPICS.get(decoder)
+    return _Untyped() if topic is None else _Coordinator(topic)
+
+
+class _Untyped:
+    typed = False
+
+    def fill(self, row: Row) -> None:
+        """Nothing is known of the bytes of users' topics."""
+
+    def type_of(self, row: Row) -> str | None:
+        return None
+
+
+class _Metadata:
+    typed = True
+
+    def fill(self, row: Row) -> None:
+        if row.value is None:
+            raise Corrupt("a metadata record without a value")
+        row.payload = record_json(row.value)
+
+    def type_of(self, row: Row) -> str | None:
+        return row.payload["type"] if isinstance(row.payload, dict) else None
+
+
+class _Coordinator:
+    typed = True
+
+    def __init__(self, topic: CoordinatorTopic) -> None:
+        self._topic = topic
+
+    def fill(self, row: Row) -> None:
+        if row.key is None:
+            raise Corrupt(f"a record of {self._topic.name} without a key")
+        row.key_payload = coordinator.key_json(self._topic, row.key)
+        row.payload = None
+        if row.value is not None:
+            kind = int(row.key_payload["type"])
+            row.payload = coordinator.value_json(self._topic, kind, row.value)
+
+    def type_of(self, row: Row) -> str | None:
+        """Kafka prints numbers; people ask by name: `OFFSET_COMMIT`."""
+        if not isinstance(row.key_payload, dict):
+            return None
+        return self._topic.records[int(row.key_payload["type"])][0].upper()
+
+
+def fill_control(row: Row) -> None:
+    """The payload of a control record; one of a type that is not known has only its bytes."""
+    if row.key is None or row.value is None:
+        raise Corrupt("a control record without key or value")
+    kind = decode_control_key(row.key)
+    try:
+        name = ControlType(kind).name
+    except ValueError:
+        row.payload = {"type": str(kind)}
+        return
+    row.payload = {"type": name, "data": control_json(kind, row.value)}
+
+
+def control_type(row: Row) -> str | None:
+    return row.payload["type"] if isinstance(row.payload, dict) else None
+
+
+class TopicFilter:
+    """Whether a record of an internal log is about one of the wanted topics.
+
+    Metadata speaks of topics by id: the ids of wanted names are learned as their records pass by.
+    """
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+        self._ids: set[str] = set()
+
+    def takes(self, row: Row) -> bool:
+        for payload in (row.key_payload, row.payload):
+            if isinstance(payload, dict):
+                data = payload.get("data")
+                if isinstance(data, dict) and self._names(payload.get("type"), data):
+                    return True
+        return False
+
+    def _names(self, kind: str | None, data: dict[str, Any]) -> bool:
+        if kind == "TOPIC_RECORD":
+            if not self._wanted.topic(data["name"]):
+                return False
+            self._ids.add(data["topicId"])
+            return True
+        if kind == "CONFIG_RECORD":
+            return data["resourceType"] == 2 and self._wanted.topic(data["resourceName"])
+        return any(
+            self._wanted.topic(value) if name in ("topic", "topicName") else value in self._ids
+            for name, value in _strings(data)
+            if name in ("topic", "topicName", "topicId")
+        )
+
+
+def _strings(data: object, name: str = "") -> Iterator[tuple[str, str]]:
+    """Every text in a tree of JSON, with the name of the field it is in."""
+    if isinstance(data, str):
+        yield name, data
+    elif isinstance(data, dict):
+        for key, value in data.items():
+            yield from _strings(value, key)
+    elif isinstance(data, list):
+        for value in data:
+            yield from _strings(value, name)

@@ -1,0 +1,140 @@
+"""Rows of a dump for people: a line each, under a heading per file."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from kraftline.inspect.rows import Header, Row
+
+_COLOUR = {"dim": "2", "type": "36", "name": "34", "key": "33", "mark": "35", "problem": "31"}
+_COLUMNS = Row.__struct_encode_fields__
+
+
+class Painter:
+    """Adds colour where there is any, and cuts lines where there is a width."""
+
+    def __init__(self, colour: bool, width: int | None) -> None:
+        self.colour = colour
+        self.width = width
+
+    def line(self, pieces: Iterable[tuple[str, str]]) -> str:
+        """A line of (style, text) pieces."""
+        room = self.width
+        out = []
+        for style, text in pieces:
+            shown = text
+            if room is not None:
+                if len(shown) > room:
+                    shown = shown[: max(room - 1, 0)] + "…"
+                room -= len(shown)
+            code = _COLOUR.get(style)
+            out.append(f"\x1b[{code}m{shown}\x1b[0m" if self.colour and code else shown)
+            if room is not None and room <= 0:
+                break
+        return "".join(out)
+
+
+def table(rows: Iterable[Row], painter: Painter) -> Iterator[str]:
+    """Lines of text, without their ends."""
+    file = None
+    for row in rows:
+        if row.file != file:
+            if file is not None:
+                yield ""
+            file = row.file
+            yield painter.line([("dim", "── "), ("", file)])
+            yield painter.line([("dim", f"{'offset':>10}  {'time (UTC)':<23}  record")])
+        yield painter.line(_pieces(row))
+
+
+def _pieces(row: Row) -> Iterator[tuple[str, str]]:
+    yield "", f"{row.offset:>10}  "
+    yield "dim", f"{show_time(row.timestamp):<23}  "
+    marks = [row.codec] if row.codec != "none" else []
+    if row.is_control:
+        marks.append("control")
+    elif row.is_transactional:
+        marks.append(f"txn {row.producer_id}/{row.producer_epoch}")
+    if marks:
+        yield "mark", f"[{' '.join(marks)}] "
+    if row.problem is not UNSET:
+        yield "problem", f"! {row.problem}  "
+    if isinstance(row.key_payload, dict):
+        yield from _payload(row.key_payload, "type")
+        yield "dim", " → "
+    if isinstance(row.payload, dict):
+        yield from _payload(row.payload, "version")
+    elif row.payload is None:
+        yield "mark", "deleted"
+    else:
+        if row.key is not None and row.key_payload is UNSET:
+            yield "key", f"{show_bytes(row.key)}"
+            yield "dim", ": "
+        yield "", "null" if row.value is None else show_bytes(row.value)
+    for header in row.headers:
+        yield from _header(header)
+
+
+def _header(header: Header) -> Iterator[tuple[str, str]]:
+    value = "null" if header.value is None else show_bytes(header.value)
+    yield "dim", f"  {header.key}="
+    yield "", value
+
+
+def _payload(payload: dict[str, Any], head: str) -> Iterator[tuple[str, str]]:
+    """`TOPIC_RECORD v0 name=orders …`, and what the other internal topics have in its place."""
+    name = payload.get("name", payload.get("type"))
+    if name is not None:
+        yield "type", str(name)
+    if "version" in payload:
+        yield "dim", f" v{payload['version']}" if name is not None else f"v{payload['version']}"
+    data = payload.get("data")
+    if isinstance(data, dict):
+        for field, value in data.items():
+            yield "name", f" {field}="
+            yield "", value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def show_time(timestamp: int) -> str:
+    """A time of Kafka's for people; -1 is none."""
+    if timestamp == -1:
+        return "no timestamp"
+    try:
+        when = datetime.fromtimestamp(timestamp / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return str(timestamp)
+    return f"{when:%Y-%m-%d %H:%M:%S}.{timestamp % 1000:03d}"
+
+
+def show_bytes(data: bytes) -> str:
+    """Text where it is text, else hexadecimal."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return f"0x{data.hex()}"
+    return text if text.isprintable() else f"0x{data.hex()}"
+
+
+def csv_lines(rows: Iterable[Row]) -> Iterator[str]:
+    """Comma-separated values with a line of names; bytes in base64, payloads as JSON."""
+    yield _csv(_COLUMNS)
+    for row in rows:
+        plain = msgspec.to_builtins(row)
+        yield _csv([_cell(plain.get(column)) for column in _COLUMNS])
+
+
+def _cell(value: object) -> object:
+    return msgspec.json.encode(value).decode() if isinstance(value, dict | list | tuple) else value
+
+
+def _csv(cells: Iterable[object]) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="").writerow(cells)
+    return out.getvalue()
