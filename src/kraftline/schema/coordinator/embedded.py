@@ -6,14 +6,16 @@ Kafka's clients do: newer ones only add fields at the end.
 
 from __future__ import annotations
 
+from base64 import b64decode
 from typing import TypeVar
 
-from kraftline.errors import Corrupt
+from kraftline.errors import BadData, Corrupt
 from kraftline.schema.codec import reader, writer
 from kraftline.schema.coordinator.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
 )
+from kraftline.schema.jsonform import Json, to_json
 from kraftline.schema.types import Message
 from kraftline.schema.wire import Reader, Writer
 
@@ -38,6 +40,19 @@ def encode_embedded(
     w.int16(version)
     writer(type(message), version)(w, message)
     return w.getvalue()
+
+
+def spell_out(member: Json) -> None:
+    """Replaces the base64 of a classic member's JSON by what it says, where it can be read."""
+    for name, cls in (
+        ("subscription", ConsumerProtocolSubscription),
+        ("assignment", ConsumerProtocolAssignment),
+    ):
+        try:
+            message, version = _decode(cls, b64decode(member[name]))
+        except BadData:
+            continue
+        member[name] = to_json(message, min(version, cls.SPEC.versions.last))
 
 
 def _decode(cls: type[M], data: bytes) -> tuple[M, int]:

@@ -14,6 +14,7 @@ import msgspec
 
 from kraftline.errors import NotRepresentable, Unsupported
 from kraftline.schema.codec import reader, writer
+from kraftline.schema.coordinator.embedded import spell_out
 from kraftline.schema.coordinator.group.table import RECORDS as GROUP_RECORDS
 from kraftline.schema.coordinator.share.table import RECORDS as SHARE_RECORDS
 from kraftline.schema.coordinator.transaction.table import RECORDS as TRANSACTION_RECORDS
@@ -30,6 +31,9 @@ class CoordinatorTopic(msgspec.Struct, frozen=True, eq=False):
     package: str
     records: dict[int, tuple[str, str, str]]
 
+
+# GroupMetadata, the one record whose bytes the dump tool looks into.
+_CLASSIC_GROUP = 2
 
 _HERE = "kraftline.schema.coordinator"
 OFFSETS = CoordinatorTopic("__consumer_offsets", f"{_HERE}.group", GROUP_RECORDS)
@@ -93,7 +97,11 @@ def value_json(topic: CoordinatorTopic, kind: int, value: bytes) -> Json:
     _, cls = record_classes(topic, kind)
     r = Reader(value)
     version = r.int16()
-    return {"version": str(version), "data": _all(r, json_reader(cls, version))}
+    data: Json = _all(r, json_reader(cls, version))
+    if topic is OFFSETS and kind == _CLASSIC_GROUP and data["protocolType"] == "consumer":
+        for member in data["members"]:
+            spell_out(member)
+    return {"version": str(version), "data": data}
 
 
 def _all(r: Reader, read: Callable[[Reader], Any]) -> Any:
