@@ -144,9 +144,7 @@ def _pairs(text: str, stop: tuple[str, ...] = ()) -> tuple[dict[str, Json], str]
     """Leading `name: value` pairs, and what is left when one of `stop` is next."""
     out: dict[str, Json] = {}
     at = 0
-    for match in iter(lambda: _PAIR.match(text, at), None):
-        if match[1] in stop:
-            break
+    while (match := _PAIR.match(text, at)) is not None and match[1] not in stop:
         value = match[2]
         if match[1] == "headerKeys":
             out[match[1]] = [name for name in value[1:-1].split(",") if name]

@@ -29,7 +29,10 @@ class Release:
     @property
     def coordinates(self) -> list[str]:
         kafka = "org.apache.kafka"
-        wanted = [f"{kafka}:kafka_{self.scala}:{self.version}", f"{kafka}:kafka-clients:{self.version}"]
+        wanted = [
+            f"{kafka}:kafka_{self.scala}:{self.version}",
+            f"{kafka}:kafka-clients:{self.version}",
+        ]
         major = int(self.version.split(".")[0])
         if major >= 2:
             wanted.append(f"{kafka}:kafka-tools:{self.version}")
@@ -37,6 +40,9 @@ class Release:
         if major < 4:
             # Brokers before 4.0 touch log4j 1 classes directly at start.
             wanted.append("ch.qos.reload4j:reload4j:1.2.25")
+        if major < 1:
+            # Part of Java itself when these were made.
+            wanted.append("javax.xml.bind:jaxb-api:2.3.1")
         wanted.append("org.slf4j:slf4j-simple:1.7.36")
         return wanted
 
@@ -64,7 +70,7 @@ def cache_root() -> Path:
 
 def available() -> str | None:
     """Why oracle tests cannot run here, or None when they can."""
-    for program in ("java", "javac", "mvn"):
+    for program in ("java", "javac"):
         if shutil.which(program) is None:
             return f"no {program}"
     try:

@@ -81,12 +81,15 @@ def run(
     ours: bool = False,
     check: bool = True,
     errors: bool = False,
+    stdin: str = "",
     timeout: float = 300,
     system: Mapping[str, str] | None = None,
 ) -> str:
     """Run a tool to its end and return what it printed; `errors` adds stderr at the end."""
     command = command_line(main, args, version=version, ours=ours, system=system)
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout)
+    done = subprocess.run(
+        command, input=stdin, capture_output=True, text=True, check=False, timeout=timeout
+    )
     if check and done.returncode != 0:
         tail = (done.stdout + done.stderr)[-4000:]
         raise JavaFailed(f"{main} ended with {done.returncode}:\n{tail}")

@@ -282,6 +282,18 @@ class ZooKeeperBroker:
         write_properties(path, {**properties, **self._properties, **(extra or {})})
         return path
 
+    def _log4j(self) -> Path:
+        """Brokers before 0.11 log through log4j 1 itself, silently when not configured."""
+        path = self.root / "log4j.properties"
+        settings = {
+            "log4j.rootLogger": "INFO, out",
+            "log4j.appender.out": "org.apache.log4j.ConsoleAppender",
+            "log4j.appender.out.layout": "org.apache.log4j.PatternLayout",
+            "log4j.appender.out.layout.ConversionPattern": "%p %c %m%n",
+        }
+        write_properties(path, settings)
+        return path
+
     def start(self, extra: Mapping[str, str] | None = None) -> None:
         """Start the broker; ZooKeeper runs since `__enter__`."""
         command = command_line(
@@ -289,7 +301,10 @@ class ZooKeeperBroker:
             [str(self.configure(extra))],
             version=self.version,
             log_level="info",
-            system={"zookeeper.sasl.client": "false"},
+            system={
+                "zookeeper.sasl.client": "false",
+                "log4j.configuration": f"file:{self._log4j()}",
+            },
         )
         self._broker = JavaServer(command, self.root / "server.log")
         self._broker.wait_for("started", 90)

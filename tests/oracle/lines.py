@@ -12,7 +12,7 @@ from typing import Self, TypeAlias
 from tests.oracle.jars import NEWEST
 from tests.oracle.java import JavaFailed, command_line
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
 class Refused(RuntimeError):
@@ -36,7 +36,8 @@ class LineProgram:
 
     def ask(self, request: Mapping[str, Json]) -> dict[str, Json]:
         """Send one request; raises `Refused` when the answer is an error."""
-        assert self._process.stdin is not None and self._process.stdout is not None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         line = self._process.stdout.readline()

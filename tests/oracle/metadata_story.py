@@ -48,7 +48,9 @@ def topics(driver: Driver, prefix: str = "") -> None:
     )
     driver.do("createTopic", name=f"{prefix}payments.v1_a", partitions=2, replication=2)
     driver.do("createTopic", name=f"{prefix}single", assignments=[[3]])
-    driver.do("createTopic", name=f"{prefix}short-lived", partitions=2, configs={"retention.ms": "1"})
+    driver.do(
+        "createTopic", name=f"{prefix}short-lived", partitions=2, configs={"retention.ms": "1"}
+    )
     driver.do("createPartitions", name=orders, count=4)
     driver.do(
         "config",
@@ -64,7 +66,9 @@ def topics(driver: Driver, prefix: str = "") -> None:
 def configs(driver: Driver, version: str) -> None:
     """Configs of one broker, of all brokers, and of the newer kinds of resource."""
     driver.do("config", type="broker", name="2", set={"log.cleaner.threads": "2"})
-    driver.do("config", type="broker", name="", set={"background.threads": "8", "compression.type": "lz4"})
+    driver.do(
+        "config", type="broker", name="", set={"background.threads": "8", "compression.type": "lz4"}
+    )
     driver.do("config", type="broker", name="", delete=["compression.type"])
     if not version.startswith("3.3"):
         driver.do(
@@ -74,7 +78,9 @@ def configs(driver: Driver, version: str) -> None:
             set={"metrics": "org.apache.kafka.consumer.", "interval.ms": "5000"},
         )
     if version.startswith("4"):
-        driver.do("config", type="group", name="group-1", set={"consumer.session.timeout.ms": "50000"})
+        driver.do(
+            "config", type="group", name="group-1", set={"consumer.session.timeout.ms": "50000"}
+        )
         driver.do("config", type="broker", name="", set={"min.insync.replicas": "1"})
 
 
@@ -99,14 +105,20 @@ def acls(driver: Driver) -> None:
     driver.do("acl", resource="TOPIC", name="pay", pattern="PREFIXED", principal="User:bob",
               operation="WRITE", host="10.0.0.1", permission="DENY")  # fmt: skip
     driver.do("acl", resource="GROUP", name="*", principal="User:*", operation="READ")
-    driver.do("acl", resource="CLUSTER", name="kafka-cluster", principal="User:ops", operation="ALTER")
+    driver.do(
+        "acl", resource="CLUSTER", name="kafka-cluster", principal="User:ops", operation="ALTER"
+    )
     driver.do("acl", resource="TOPIC", name="orders", principal="User:alice", operation="READ",
               delete=True)  # fmt: skip
 
 
 def scram_users(driver: Driver) -> None:
     """Set, change and remove SCRAM credentials (metadata.version 3.5-IV2 and later)."""
-    for user, mechanism in (("alice", "SCRAM-SHA-256"), ("alice", "SCRAM-SHA-512"), ("bob", "SCRAM-SHA-512")):
+    for user, mechanism in (
+        ("alice", "SCRAM-SHA-256"),
+        ("alice", "SCRAM-SHA-512"),
+        ("bob", "SCRAM-SHA-512"),
+    ):
         driver.do("scram", user=user, mechanism=mechanism, password="pencil", iterations=4096)
     driver.do("scram", user="alice", mechanism="SCRAM-SHA-256", password="pen", iterations=8192)
     driver.do("scram", user="bob", mechanism="SCRAM-SHA-512")

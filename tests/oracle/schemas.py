@@ -20,7 +20,7 @@ _TOP = 32767
 
 
 def versions(text: str) -> range:
-    """"3+", "1-4", "2" or "none" as a range."""
+    """ "3+", "1-4", "2" or "none" as a range."""
     if text == "none":
         return range(0)
     match = _RANGE.match(text)
@@ -99,7 +99,7 @@ class Instances:
         return self._struct(cast("list[Definition]", fields), version)
 
 
-_LETTERS = "abcdefghijklmnop-._ äß鍵🔑\"\\\n"
+_LETTERS = 'abcdefghijklmnop-._ äß鍵🔑"\\\n'
 _INTEGERS = {
     "int8": (-(2**7), 2**7 - 1),
     "int16": (-(2**15), 2**15 - 1),
