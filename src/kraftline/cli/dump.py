@@ -14,6 +14,7 @@ from kraftline.cli.options import format_option, instant
 from kraftline.cli.progress import Bar
 from kraftline.errors import NotKafka
 from kraftline.inspect.dump import followed_rows, json_lines, read_all
+from kraftline.inspect.payloads import type_names
 from kraftline.inspect.rows import Row, Selection, json_line, type_name
 from kraftline.inspect.sources import Decoder, Source, Wanted, find_sources
 from kraftline.storage.segment import Damage
@@ -39,9 +40,7 @@ from kraftline.storage.segment import Damage
 @click.option("--key", "keys", multiple=True, help="Only records with this key (hex: 0x…).")
 @click.option("--from-offset", type=int, help="Only from this offset on.")
 @click.option("--to-offset", type=int, help="Only up to this offset, inclusive.")
-@click.option(
-    "--since", callback=instant, metavar="TIME", help="Only from this time on: ISO-8601."
-)
+@click.option("--since", callback=instant, metavar="TIME", help="Only from this time on: ISO-8601.")
 @click.option("--until", callback=instant, metavar="TIME", help="Only up to this time.")
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many records.")
 @click.option("--snapshots", is_flag=True, help="The snapshots of a metadata log as well.")
@@ -88,7 +87,7 @@ def command(
     )
     sources = list(find_sources(paths, wanted, troubles.unreadable))
     if follow:
-        _print_rows(followed_rows(sources, selection, troubles.damage), form, limit)
+        _print_rows(followed_rows(sources, selection, troubles.damage), sources, form, limit)
     else:
         _dump(sources, selection, form, limit, troubles)
     sys.stdout.flush()
@@ -105,20 +104,16 @@ def _dump(
                 sys.stdout.buffer.write(text)
         else:
             rows = read_all(sources, selection, troubles.damage, bar.update)
-            _print_rows(rows, form, limit)
+            _print_rows(rows, sources, form, limit)
 
 
-def _print_rows(rows: Iterable[Row], form: str, limit: int | None) -> None:
-    rows = islice(rows, limit)
+def _print_rows(rows: Iterable[Row], sources: list[Source], form: str, limit: int | None) -> None:
     out = sys.stdout.buffer
-    live = sys.stdout.isatty()
-    for line in _formatted(rows, form):
+    for line in _formatted(islice(rows, limit), sources, form):
         out.write(line)
-        if live:
-            out.flush()
 
 
-def _formatted(rows: Iterable[Row], form: str) -> Iterator[bytes]:
+def _formatted(rows: Iterable[Row], sources: list[Source], form: str) -> Iterator[bytes]:
     if form == "jsonl":
         yield from map(json_line, rows)
         return
@@ -136,7 +131,8 @@ def _formatted(rows: Iterable[Row], form: str) -> Iterator[bytes]:
     else:
         terminal = sys.stdout.isatty()
         width = shutil.get_terminal_size().columns if terminal else None
-        lines = table(rows, Painter(terminal and "NO_COLOR" not in os.environ, width))
+        painter = Painter(terminal and "NO_COLOR" not in os.environ, width)
+        lines = table(rows, painter, type_names(sources))
     for line in lines:
         yield line.encode(errors="surrogatepass") + b"\n"
 

@@ -13,7 +13,7 @@ import sys
 import click
 
 from kraftline import __version__
-from kraftline.errors import KraftlineError
+from kraftline.errors import KraftlineError, NotKafka
 
 VERBS = {
     "dump": "print the records of segments, snapshots and whole directories",
@@ -60,6 +60,9 @@ def main() -> None:
         sys.exit(0)
     except KeyboardInterrupt:
         sys.exit(130)
+    except NotKafka as error:  # pointed at the wrong thing
+        click.echo(f"kraftline: {error}", err=True)
+        sys.exit(2)
     except (KraftlineError, OSError) as error:
         click.echo(f"kraftline: {error}", err=True)
         sys.exit(1)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
-from kraftline.errors import NotKafka
+from kraftline.errors import BadData, NotKafka
 from kraftline.inspect.payloads import TopicFilter
 from kraftline.inspect.rows import Row, RowMaker, Selection, json_line, read_rows
 from kraftline.inspect.sources import Decoder, Source
@@ -80,11 +80,15 @@ def followed_rows(
 
 def _joined(rows: Iterable[Row]) -> Iterator[bytes]:
     pending: list[bytes] = []
-    for row in rows:
-        pending.append(json_line(row))
-        if len(pending) == 1024:
-            yield b"".join(pending)
-            pending.clear()
+    try:
+        for row in rows:
+            pending.append(json_line(row))
+            if len(pending) == 1024:
+                yield b"".join(pending)
+                pending.clear()
+    except BadData:  # with --strict: what came before it is still good
+        yield b"".join(pending)
+        raise
     yield b"".join(pending)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kraftline.errors import Corrupt
-from kraftline.inspect.sources import Decoder, Wanted
+from kraftline.inspect.sources import Decoder, Source, Wanted
 from kraftline.schema.control.frame import ControlType, control_json, decode_control_key
 from kraftline.schema.coordinator import frame as coordinator
 from kraftline.schema.coordinator.frame import CoordinatorTopic
@@ -102,6 +103,18 @@ def fill_control(row: Row) -> None:
 
 def control_type(row: Row) -> str | None:
     return row.payload["type"] if isinstance(row.payload, dict) else None
+
+
+def type_names(sources: list[Source]) -> Callable[[Row], str | None]:
+    """What names the types of these sources' rows, and of segments that follow them."""
+    kinds = {os.path.dirname(source.path): payloads_of(source.decoder) for source in sources}
+
+    def type_of(row: Row) -> str | None:
+        return (
+            control_type(row) if row.is_control else kinds[os.path.dirname(row.file)].type_of(row)
+        )
+
+    return type_of
 
 
 class TopicFilter:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -41,8 +41,10 @@ class Painter:
         return "".join(out)
 
 
-def table(rows: Iterable[Row], painter: Painter) -> Iterator[str]:
-    """Lines of text, without their ends."""
+def table(
+    rows: Iterable[Row], painter: Painter, type_of: Callable[[Row], str | None]
+) -> Iterator[str]:
+    """Lines of text, without their ends. `type_of` names the type of a typed record."""
     file = None
     for row in rows:
         if row.file != file:
@@ -51,10 +53,10 @@ def table(rows: Iterable[Row], painter: Painter) -> Iterator[str]:
             file = row.file
             yield painter.line([("dim", "── "), ("", file)])
             yield painter.line([("dim", f"{'offset':>10}  {'time (UTC)':<23}  record")])
-        yield painter.line(_pieces(row))
+        yield painter.line(_pieces(row, type_of(row)))
 
 
-def _pieces(row: Row) -> Iterator[tuple[str, str]]:
+def _pieces(row: Row, kind: str | None) -> Iterator[tuple[str, str]]:
     yield "", f"{row.offset:>10}  "
     yield "dim", f"{show_time(row.timestamp):<23}  "
     marks = [row.codec] if row.codec != "none" else []
@@ -66,11 +68,13 @@ def _pieces(row: Row) -> Iterator[tuple[str, str]]:
         yield "mark", f"[{' '.join(marks)}] "
     if row.problem is not UNSET:
         yield "problem", f"! {row.problem}  "
+    if kind is not None:
+        yield "type", kind
     if isinstance(row.key_payload, dict):
-        yield from _payload(row.key_payload, "type")
+        yield from _payload(row.key_payload)
         yield "dim", " → "
     if isinstance(row.payload, dict):
-        yield from _payload(row.payload, "version")
+        yield from _payload(row.payload)
     elif row.payload is None:
         yield "mark", "deleted"
     else:
@@ -88,13 +92,10 @@ def _header(header: Header) -> Iterator[tuple[str, str]]:
     yield "", value
 
 
-def _payload(payload: dict[str, Any], head: str) -> Iterator[tuple[str, str]]:
-    """`TOPIC_RECORD v0 name=orders …`, and what the other internal topics have in its place."""
-    name = payload.get("name", payload.get("type"))
-    if name is not None:
-        yield "type", str(name)
+def _payload(payload: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """` v0 name=orders topicId=…`."""
     if "version" in payload:
-        yield "dim", f" v{payload['version']}" if name is not None else f"v{payload['version']}"
+        yield "dim", f" v{payload['version']}"
     data = payload.get("data")
     if isinstance(data, dict):
         for field, value in data.items():

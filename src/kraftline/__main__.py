@@ -1,0 +1,5 @@
+"""`python -m kraftline` is the same as `kraftline`."""
+
+from kraftline.cli.main import main
+
+main()

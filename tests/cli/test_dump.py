@@ -1,0 +1,251 @@
+"""`kraftline dump` as a person or a program uses it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kraftline.cli.dump import command
+from kraftline.records.record import Record
+from kraftline.records.write import build_batch
+from tests.fixture_files import FIXTURES
+
+METADATA = FIXTURES / "metadata_4_3/data/node-1/__cluster_metadata-0"
+TOPICS = FIXTURES / "topics_4_3/data/node-1"
+
+
+def run(*args: object) -> Result:
+    return CliRunner().invoke(command, [str(arg) for arg in args])
+
+
+def rows(*args: object) -> list[dict[str, Any]]:
+    result = run(*args, "--format", "jsonl")
+    assert result.exit_code == 0, result.output
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_a_partition_directory_is_its_segments_in_order() -> None:
+    found = rows(METADATA)
+    offsets = [row["offset"] for row in found]
+    assert offsets == list(range(offsets[-1] + 1))
+    assert len({row["file"] for row in found}) > 1
+
+
+def test_snapshots_come_only_when_asked_for() -> None:
+    plain = {row["file"] for row in rows(METADATA)}
+    both = {row["file"] for row in rows(METADATA, "--snapshots")}
+    assert all(name.endswith(".log") for name in plain)
+    assert both - plain == {str(p) for p in METADATA.glob("*.checkpoint")}
+
+
+def test_a_log_directory_is_all_its_partitions() -> None:
+    folders = {Path(row["file"]).parent for row in rows(TOPICS)}
+    filled = {p.parent for p in TOPICS.glob("*/*.log") if p.stat().st_size}
+    assert folders == filled
+
+
+@pytest.mark.parametrize("name", ["TOPIC_RECORD", "TopicRecord", "topic"])
+def test_records_can_be_chosen_by_type(name: str) -> None:
+    found = rows(METADATA, "--type", name)
+    assert found
+    assert {row["payload"]["type"] for row in found} == {"TOPIC_RECORD"}
+
+
+def test_control_records_and_group_records_have_type_names_too() -> None:
+    assert rows(METADATA, "--type", "LEADER_CHANGE")[0]["isControl"]
+    found = rows(TOPICS / "__consumer_offsets-0", "--type", "OFFSET_COMMIT")
+    assert {row["keyPayload"]["type"] for row in found} == {"1"}
+
+
+def test_a_topic_filter_gives_its_records_and_those_about_it() -> None:
+    found = rows(TOPICS, "--topic", "mixed")
+    by_log: dict[str, list[dict[str, Any]]] = {}
+    for row in found:
+        by_log.setdefault(Path(row["file"]).parent.name.rpartition("-")[0], []).append(row)
+    assert set(by_log) <= {"mixed", "__cluster_metadata", "__consumer_offsets"} | {
+        "__transaction_state",
+        "__share_group_state",
+    }
+    names = {row["payload"]["type"] for row in by_log["__cluster_metadata"]}
+    assert {"TOPIC_RECORD", "PARTITION_RECORD"} <= names
+    commits = [r for r in by_log["__consumer_offsets"] if r["keyPayload"]["type"] == "1"]
+    assert {row["keyPayload"]["data"]["topic"] for row in commits} == {"mixed"}
+
+
+def test_offset_bounds_are_inclusive_and_use_the_index() -> None:
+    found = rows(METADATA, "--from-offset", 20, "--to-offset", 30)
+    assert [row["offset"] for row in found] == list(range(20, 31))
+
+
+def test_time_bounds_are_inclusive() -> None:
+    everything = rows(METADATA)
+    middle = everything[len(everything) // 2]["timestamp"]
+    expected = [row["offset"] for row in everything if row["timestamp"] == middle]
+    moment = datetime.fromtimestamp(middle / 1000, UTC).isoformat(timespec="milliseconds")
+    found = rows(METADATA, "--since", moment, "--until", moment)
+    assert [row["offset"] for row in found] == expected
+
+
+def test_a_limit_ends_the_dump() -> None:
+    assert len(rows(METADATA, "--limit", 3)) == 3
+
+
+def test_records_can_be_chosen_by_key(tmp_path: Path) -> None:
+    log = write_log(tmp_path, [Record(i, 1000, f"k{i % 2}".encode(), b"v") for i in range(6)])
+    assert [row["offset"] for row in rows(log, "--key", "k1")] == [1, 3, 5]
+    assert [row["offset"] for row in rows(log, "--key", "0x6b30")] == [0, 2, 4]
+
+
+def test_a_decoder_can_be_forced(tmp_path: Path) -> None:
+    copy = tmp_path / "renamed.bin"
+    shutil.copy(sorted(METADATA.glob("*.log"))[0], copy)
+    assert not any("payload" in row for row in rows(copy) if not row["isControl"])
+    assert all("payload" in row for row in rows(copy, "--decoder", "metadata"))
+
+
+def test_all_formats_hold_the_same_records() -> None:
+    path = TOPICS / "__consumer_offsets-0"
+    lines = rows(path)
+    assert json.loads(run(path, "--format", "json").stdout) == lines
+    table = list(csv.DictReader(io.StringIO(run(path, "--format", "csv").stdout)))
+    assert [int(row["offset"]) for row in table] == [row["offset"] for row in lines]
+    assert json.loads(table[0]["keyPayload"]) == lines[0]["keyPayload"]
+    text = run(path).stdout
+    assert str(path) in text
+    assert "OFFSET_COMMIT" in text
+    assert "\x1b" not in text  # no colour into a pipe
+
+
+def test_an_empty_result_is_still_json() -> None:
+    assert json.loads(run(METADATA, "--from-offset", 10**9, "--format", "json").stdout) == []
+
+
+def test_damage_is_reported_and_reading_goes_on(tmp_path: Path) -> None:
+    log = tmp_path / "orders-0" / f"{0:020}.log"
+    log.parent.mkdir()
+    data = [bytearray(batch(offset)) for offset in range(5)]
+    data[2][70] ^= 1
+    log.write_bytes(b"".join(data))
+    result = run(log, "--format", "jsonl")
+    assert result.exit_code == 1
+    assert [json.loads(line)["offset"] for line in result.stdout.splitlines()] == [0, 1, 3, 4]
+    position = len(data[0]) * 2
+    assert f"position {position}" in result.stderr
+    assert "checksum" in result.stderr
+    strict = run(log, "--format", "jsonl", "--strict")
+    assert strict.exit_code == 1
+    assert len(strict.stdout.splitlines()) == 2
+
+
+def test_what_a_decoder_does_not_know_is_there_as_bytes(tmp_path: Path) -> None:
+    folder = tmp_path / "__cluster_metadata-0"
+    folder.mkdir()
+    values = [b"\x01\x63\x00newer", b"\x01\x14\x00\x00", b"\x01\x14\x00\x00left"]
+    records = [Record(i, 5, None, value) for i, value in enumerate(values)]
+    (folder / f"{0:020}.log").write_bytes(build_batch(records))
+    result = run(folder, "--format", "jsonl")
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    assert result.exit_code == 1
+    assert [row["offset"] for row in found] == [0, 1, 2]
+    assert "99" in found[0]["problem"]
+    assert found[1]["payload"] == {"type": "NO_OP_RECORD", "version": 0, "data": {}}
+    assert "payload" not in found[2]
+
+
+def test_a_half_written_batch_is_not_there_yet(tmp_path: Path) -> None:
+    log = tmp_path / f"{0:020}.log"
+    whole = batch(0) + batch(1)
+    for cut in range(len(batch(0)), len(whole)):
+        log.write_bytes(whole[:cut])
+        assert [row["offset"] for row in rows(log)] == [0]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("notes.txt", b"hello", "not a file of Kafka's"),
+        (f"{0:020}.index", b"\0" * 8, "holds no records"),
+    ],
+)
+def test_other_files_are_refused_with_words(
+    tmp_path: Path, name: str, content: bytes, words: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    done = cli("dump", tmp_path / name)
+    assert done.returncode == 2
+    assert words in done.stderr.decode()
+    assert "Traceback" not in done.stderr.decode()
+
+
+def test_a_missing_path_is_wrong_use() -> None:
+    done = cli("dump", "/nowhere/at/all")
+    assert done.returncode == 2
+    assert "no such file" in done.stderr.decode()
+
+
+def test_follow_goes_on_into_the_next_segment(tmp_path: Path) -> None:
+    folder = tmp_path / "orders-0"
+    folder.mkdir()
+    first, second = folder / f"{0:020}.log", folder / f"{2:020}.log"
+    first.write_bytes(batch(0))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kraftline", "dump", "--follow", "--format", "jsonl", folder],
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline())["offset"] == 0
+        with first.open("ab") as file:
+            half = batch(1)
+            file.write(half[:30])
+            file.flush()
+            os.fsync(file.fileno())
+            file.write(half[30:])
+        assert json.loads(process.stdout.readline())["offset"] == 1
+        second.write_bytes(batch(2))
+        row = json.loads(process.stdout.readline())
+        assert (row["offset"], row["file"]) == (2, str(second))
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(10)
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m kraftline dump {METADATA} --format jsonl | head -1",
+        shell=True,
+        capture_output=True,
+        check=True,
+    )
+    assert len(done.stdout.splitlines()) == 1
+    assert done.stderr == b""
+
+
+def cli(*args: object) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "kraftline", *map(str, args)], capture_output=True, check=False
+    )
+
+
+def batch(offset: int) -> bytes:
+    return build_batch([Record(offset, 1000 + offset, b"key", b"value")], base_offset=offset)
+
+
+def write_log(folder: Path, records: list[Record]) -> Path:
+    log = folder / f"{0:020}.log"
+    log.write_bytes(build_batch(records))
+    return log
