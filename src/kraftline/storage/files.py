@@ -54,6 +54,17 @@ def unreadable(name: str, error: OSError) -> NotKafka:
             return NotKafka(f"{name}: cannot be read: {error.strerror or error}")
 
 
+def unwritable(name: str, error: OSError) -> NotKafka:
+    """The error that says in plain words why a path cannot be written."""
+    match error:
+        case FileNotFoundError():
+            return NotKafka(f"{name}: its directory is not there")
+        case PermissionError():
+            return NotKafka(f"{name}: no permission to write there")
+        case _:
+            return NotKafka(f"{name}: cannot be written: {error.strerror or error}")
+
+
 def vanished(error: NotKafka) -> bool:
     """Whether the path was simply gone: normal in a directory that a broker is writing."""
     return isinstance(error.__cause__, FileNotFoundError)
@@ -63,12 +74,15 @@ def write_aside(path: Path, data: bytes, *, suffix: str = ".tmp") -> None:
     """Replace the file at once: write beside it, flush, rename, flush the directory."""
     target = os.fspath(path)
     aside = target + suffix
-    with open(aside, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(aside, target)
-    sync_directory(os.path.dirname(target) or ".")
+    try:
+        with open(aside, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, target)
+        sync_directory(os.path.dirname(target) or ".")
+    except OSError as error:
+        raise unwritable(target, error) from error
 
 
 def sync_directory(path: Path) -> None:
