@@ -1,0 +1,152 @@
+"""One segment with its indexes: walked together, then how the file ends."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from kraftline.inspect.verify_batches import Check, Walked, walk
+from kraftline.inspect.verify_findings import Report
+from kraftline.inspect.verify_headers import HeaderCheck, LogState
+from kraftline.inspect.verify_indexes import (
+    IndexPlace,
+    OffsetIndexCheck,
+    TimeIndexCheck,
+    open_offset_index,
+    open_time_index,
+)
+from kraftline.inspect.verify_payloads import payload_check
+from kraftline.inspect.verify_records import RecordCheck
+from kraftline.inspect.verify_transactions import TransactionCheck
+from kraftline.storage.names import METADATA_TOPIC, FileKind
+from kraftline.storage.partition_dir import Segment
+from kraftline.storage.segment import TailKind
+
+
+class Surroundings(msgspec.Struct, frozen=True):
+    """What is known of a log around its segments.
+
+    `clean`: the broker stopped cleanly, so nothing is half-written or preallocated.
+    """
+
+    topic: str | None = None
+    clean: bool = False
+
+
+def verify_segment(
+    segment: Segment,
+    around: Surroundings,
+    log: LogState,
+    report: Report,
+    *,
+    newest: bool,
+    next_base: int | None = None,
+) -> Walked | None:
+    """Check a segment and its indexes; None where it cannot be read or has vanished."""
+    path = segment.path
+    unfinished = newest and not around.clean
+    before = _identity(path)
+    held, waiting = report.held()
+    places = {
+        companion.kind: IndexPlace(companion.path, unfinished, unfinished)
+        for companion in segment.companions
+        if not report.first
+    }
+    indexes = _indexes(places, held)
+    transactions = TransactionCheck(path, places.get(FileKind.TXN_INDEX), log, held)
+    metadata = around.topic == METADATA_TOPIC
+    checks: list[Check] = [
+        HeaderCheck(path, segment.base_offset, log, report, contiguous=metadata),
+        *indexes,
+        transactions,
+        RecordCheck(
+            path,
+            report,
+            typed=payload_check(around.topic),
+            one_time=metadata,
+            on_control=transactions.control,
+        ),
+    ]
+    walked = walk(path, report, checks)
+    if walked is None:
+        return None
+    for check in (*indexes, transactions):
+        check.finish(walked)
+    if _identity(path) == before:
+        report.pass_on(*waiting)
+    elif waiting:
+        report.note("unreadable", path, "changed while it was read: its indexes were not judged")
+    verify_tail(path, walked, report, unfinished=unfinished)
+    if walked.next_offset is not None and next_base is not None and walked.next_offset > next_base:
+        report.add(
+            "batch-offset",
+            path,
+            f"the last offset is {walked.next_offset - 1}, but the next segment begins at "
+            f"{next_base}",
+            offset=walked.next_offset - 1,
+        )
+    return walked
+
+
+def verify_tail(path: str, walked: Walked, report: Report, *, unfinished: bool) -> None:
+    """Half a batch at the end is normal only where a broker may still be writing."""
+    tail = walked.tail
+    if tail is None or tail.kind is TailKind.COMPLETE:
+        return
+    if tail.kind is TailKind.ZEROS:
+        if not unfinished:
+            report.add(
+                "tail-zeros",
+                path,
+                f"{tail.length:,} bytes of zeros follow the last batch",
+                position=tail.position,
+                offset=walked.next_offset,
+            )
+    elif unfinished:
+        report.note(
+            "tail-partial",
+            path,
+            f"the last batch is not there yet: {tail.length:,} bytes of it "
+            "(a running broker is writing it, or a crash cut it; Kafka drops it then)",
+            position=tail.position,
+        )
+    else:
+        report.add(
+            "tail-partial",
+            path,
+            f"the file ends within a batch: {tail.length:,} bytes of it are there",
+            position=tail.position,
+            offset=walked.next_offset,
+            data=_bytes_at(path, tail.position),
+        )
+
+
+def _indexes(
+    places: dict[FileKind, IndexPlace], report: Report
+) -> list[OffsetIndexCheck | TimeIndexCheck]:
+    found: list[OffsetIndexCheck | TimeIndexCheck] = []
+    if FileKind.OFFSET_INDEX in places:
+        offsets = open_offset_index(places[FileKind.OFFSET_INDEX], report)
+        found += [offsets] if offsets is not None else []
+    if FileKind.TIME_INDEX in places:
+        times = open_time_index(places[FileKind.TIME_INDEX], report)
+        found += [times] if times is not None else []
+    return found
+
+
+def _identity(path: str) -> int | None:
+    """Compaction puts another file under the same name."""
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return None
+
+
+def _bytes_at(path: str, position: int) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            file.seek(position)
+            return file.read(64)
+    except OSError:
+        return b""
