@@ -1,0 +1,39 @@
+#!/bin/sh
+# Explains a directory that a real Kafka 4.3 cluster left behind: what it is, what happened there,
+# whether it is sound, and what damage looks like. Writes only below a temporary directory.
+set -eu
+cd "$(dirname "$0")/.."
+data=tests/fixtures/metadata_4_3/data/node-1
+
+say() { printf '\n\033[1m%s\033[0m\n' "$1"; }
+run() {
+    printf '\033[2m$ %s\033[0m\n' "$*"
+    "$@"
+}
+
+say "1. What is this directory?"
+run kraftline info "$data"
+
+say "2. What happened to the topic 'orders'?"
+run kraftline dump "$data" --topic orders --limit 8
+
+say "3. The same for programs"
+run kraftline dump "$data/__cluster_metadata-0" --type TOPIC --limit 2 --format jsonl
+
+say "4. Is it sound?"
+run kraftline verify "$data"
+
+say "5. And if a disk flips one bit?"
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cp -r "$data" "$scratch/node-1"
+log=$scratch/node-1/__cluster_metadata-0/00000000000000000000.log
+python3 -c "
+import sys
+path = sys.argv[1]
+data = bytearray(open(path, 'rb').read())
+data[5000] ^= 4
+open(path, 'wb').write(data)" "$log"
+run kraftline verify --first "$scratch/node-1/__cluster_metadata-0" || true
+
+printf '\nThe files are real: tests/fixtures/metadata_4_3/make.py says how they came to be.\n'
