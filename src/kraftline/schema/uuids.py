@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from binascii import Error as _Base64Error
 from typing import Self
+
+_TEXT = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
 class Uuid(bytes):
@@ -20,13 +22,9 @@ class Uuid(bytes):
     @classmethod
     def parse(cls, text: str) -> Self:
         """The uuid that Kafka prints as `text`; ValueError when it is none."""
-        try:
-            raw = urlsafe_b64decode(text + "==")
-        except (_Base64Error, ValueError):
-            raw = b""
-        if len(raw) != 16 or len(text) != 22:
+        if not _TEXT.fullmatch(text):
             raise ValueError(f"{text!r} is not a uuid: 22 characters of URL-safe base64")
-        return cls(raw)
+        return cls(urlsafe_b64decode(text + "=="))
 
     def __str__(self) -> str:
         return urlsafe_b64encode(self)[:22].decode("ascii")
