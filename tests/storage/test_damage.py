@@ -11,8 +11,9 @@ import pytest
 
 from kraftline.errors import BadData, Corrupt
 from kraftline.storage.segment import Damage, SegmentReader
+from tests.fixture_files import name_of
 from tests.storage.batches import one_batch, some_batches
-from tests.storage.fixture_files import data_files, short_name
+from tests.storage.fixture_files import data_files
 
 LOG = "00000000000000000000.log"
 
@@ -140,7 +141,7 @@ def test_hostile_lengths_cost_no_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [p for p in data_files("*.log", "*.checkpoint") if p.stat().st_size], ids=short_name
+    "path", [p for p in data_files("*.log", "*.checkpoint") if p.stat().st_size], ids=name_of
 )
 def test_real_files_with_random_damage_never_fail_otherwise(path: Path, tmp_path: Path) -> None:
     data = path.read_bytes()

@@ -24,7 +24,8 @@ from kraftline.storage.txn_index import (
     format_txn_index,
     read_txn_index,
 )
-from tests.storage.fixture_files import data_files, dump_lines, short_name
+from tests.fixture_files import name_of
+from tests.storage.fixture_files import data_files, dump_lines
 
 PREALLOCATED = 10 * 1024 * 1024
 
@@ -33,7 +34,7 @@ def numbers(line: str) -> list[int]:
     return [int(text) for text in re.findall(r"-?\d+", line)]
 
 
-@pytest.mark.parametrize("path", data_files("*.index"), ids=short_name)
+@pytest.mark.parametrize("path", data_files("*.index"), ids=name_of)
 def test_offset_index_is_what_kafka_says(path: Path) -> None:
     index = read_offset_index(path)
     said = dump_lines(path)
@@ -48,7 +49,7 @@ def test_offset_index_is_what_kafka_says(path: Path) -> None:
     check_within(index, path.with_suffix(".log").stat().st_size)
 
 
-@pytest.mark.parametrize("path", data_files("*.timeindex"), ids=short_name)
+@pytest.mark.parametrize("path", data_files("*.timeindex"), ids=name_of)
 def test_time_index_is_what_kafka_says(path: Path) -> None:
     index = read_time_index(path)
     said = dump_lines(path)
@@ -61,7 +62,7 @@ def test_time_index_is_what_kafka_says(path: Path) -> None:
     assert again == path.read_bytes()
 
 
-@pytest.mark.parametrize("path", data_files("*.txnindex"), ids=short_name)
+@pytest.mark.parametrize("path", data_files("*.txnindex"), ids=name_of)
 def test_transaction_index_is_what_kafka_says(path: Path) -> None:
     entries = read_txn_index(path)
     said = dump_lines(path)

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kraftline.errors import NotKafka, TooLarge
-from kraftline.storage.segment import SegmentReader, TailKind
+from kraftline.storage.segment import Damage, SegmentReader, TailKind
 from kraftline.storage.segment_write import write_segment
+from tests.fixture_files import name_of, says
 from tests.storage.batches import one_batch, some_batches
-from tests.storage.fixture_files import data_files, kafka_says, short_name
+from tests.storage.fixture_files import data_files
 
 LOG = "00000000000000000000.log"
 
@@ -25,9 +26,9 @@ def write(folder: Path, data: bytes, name: str = LOG) -> Path:
     return path
 
 
-@pytest.mark.parametrize("path", data_files("*.log", "*.checkpoint"), ids=short_name)
+@pytest.mark.parametrize("path", data_files("*.log", "*.checkpoint"), ids=name_of)
 def test_batches_are_where_kafka_says(path: Path) -> None:
-    said = kafka_says(path, ".records.jsonl")
+    said = says(path, "records.jsonl")
     if said is None:
         pytest.skip("Kafka was not asked about this file")
     rows = [json.loads(line) for line in said.splitlines()]
@@ -78,7 +79,7 @@ def test_a_batch_larger_than_the_window_is_read_whole(tmp_path: Path) -> None:
 def test_a_batch_beyond_the_limit_is_told_and_passed_over(tmp_path: Path) -> None:
     batches = [one_batch(0), one_batch(1, value_size=50_000), one_batch(2)]
     path = write(tmp_path, b"".join(batches))
-    found = []
+    found: list[Damage] = []
     with SegmentReader(path, max_batch_bytes=10_000, on_damage=found.append) as reader:
         assert [b.base_offset for b, _ in reader.batches()] == [0, 2]
     assert [(d.position, d.length, d.too_large) for d in found] == [
@@ -150,11 +151,11 @@ def test_seeking_by_offset_and_time(tmp_path: Path, indexed: bool) -> None:
     with SegmentReader(path) as reader:
         frames = list(reader.frames())
         for offset in range(45, frames[-1].last_offset + 3):
-            expected = [f.position for f in frames if f.last_offset >= offset][:1] or [None]
-            assert [reader.position_of_offset(offset)] == expected
+            expected = next((f.position for f in frames if f.last_offset >= offset), None)
+            assert reader.position_of_offset(offset) == expected
         for time in range(990, 4100, 7):
-            expected = [f.position for f in frames if f.max_timestamp >= time][:1] or [None]
-            assert [reader.position_of_time(time)] == expected
+            expected = next((f.position for f in frames if f.max_timestamp >= time), None)
+            assert reader.position_of_time(time) == expected
 
 
 def test_an_index_that_lies_only_costs_time(tmp_path: Path) -> None:

@@ -49,7 +49,8 @@ from kraftline.storage.quorum_state import (
     format_quorum_state,
     read_quorum_state,
 )
-from tests.storage.fixture_files import data_files, dump_lines, short_name
+from tests.fixture_files import name_of
+from tests.storage.fixture_files import data_files, dump_lines
 
 int16, int32, int64 = (st.integers(-(1 << b - 1), (1 << b - 1) - 1) for b in (16, 32, 64))
 uuids = st.binary(min_size=16, max_size=16).map(Uuid)
@@ -58,7 +59,7 @@ uuids = st.binary(min_size=16, max_size=16).map(Uuid)
 # Producer snapshots
 
 
-@pytest.mark.parametrize("path", data_files("[0-9]*.snapshot"), ids=short_name)
+@pytest.mark.parametrize("path", data_files("[0-9]*.snapshot"), ids=name_of)
 def test_producer_snapshot_is_what_kafka_says(path: Path) -> None:
     entries = read_producer_snapshot(path)
     for line, entry in zip(dump_lines(path) or [], entries, strict=True):
@@ -66,7 +67,7 @@ def test_producer_snapshot_is_what_kafka_says(path: Path) -> None:
         assert int(said["producerId"]) == entry.producer_id
         assert int(said["producerEpoch"]) == entry.producer_epoch
         assert int(said["coordinatorEpoch"]) == entry.coordinator_epoch
-        assert int(said["lastTimestamp"]) == entry.timestamp
+        assert int(said.get("lastTimestamp", said["timestamp"])) == entry.timestamp
         open_since = re.sub(r"\D", "", said["currentTxnFirstOffset"])
         assert int(open_since or -1) == entry.current_txn_first_offset
         if "lastSequence" in said:
@@ -94,13 +95,13 @@ def test_producer_snapshot_refuses_what_kafka_refuses() -> None:
 # Checkpoints
 
 
-@pytest.mark.parametrize("path", data_files(*OFFSET_CHECKPOINTS), ids=short_name)
+@pytest.mark.parametrize("path", data_files(*OFFSET_CHECKPOINTS), ids=name_of)
 def test_offset_checkpoints_of_kafka_round_trip(path: Path) -> None:
     entries = read_offset_checkpoint(path)
     assert not path.stat().st_size or format_offset_checkpoint(entries) == path.read_bytes()
 
 
-@pytest.mark.parametrize("path", data_files("leader-epoch-checkpoint"), ids=short_name)
+@pytest.mark.parametrize("path", data_files("leader-epoch-checkpoint"), ids=name_of)
 def test_leader_epochs_of_kafka_round_trip(path: Path) -> None:
     entries = read_leader_epochs(path)
     assert list(entries) == sorted(entries, key=lambda e: e.epoch)
@@ -165,11 +166,11 @@ def test_writing_replaces_the_file_at_once(tmp_path: Path) -> None:
 # meta.properties
 
 
-@pytest.mark.parametrize("path", data_files("meta.properties"), ids=short_name)
+@pytest.mark.parametrize("path", data_files("meta.properties"), ids=name_of)
 def test_meta_properties_of_kafka_round_trip(path: Path) -> None:
     found = read_meta_properties(path)
-    assert found.cluster_id
     assert found.node_id is not None
+    assert found.version == 0 or found.cluster_id
     date = path.read_text().splitlines()[1][1:]
     when = datetime.strptime(date.replace(" UTC ", " "), "%a %b %d %H:%M:%S %Y")
     written = format_meta_properties(found, when)
@@ -243,7 +244,7 @@ def test_a_later_version_of_meta_properties_is_unsupported(tmp_path: Path) -> No
 # partition.metadata, .kafka_cleanshutdown, quorum-state
 
 
-@pytest.mark.parametrize("path", data_files("partition.metadata"), ids=short_name)
+@pytest.mark.parametrize("path", data_files("partition.metadata"), ids=name_of)
 def test_partition_metadata_of_kafka_round_trips(path: Path) -> None:
     assert format_partition_metadata(read_partition_metadata(path)) == path.read_bytes()
 
@@ -271,7 +272,7 @@ def test_bad_partition_metadata(data: bytes) -> None:
         read_partition_metadata(data)
 
 
-@pytest.mark.parametrize("path", data_files(".kafka_cleanshutdown"), ids=short_name)
+@pytest.mark.parametrize("path", data_files(".kafka_cleanshutdown"), ids=name_of)
 def test_clean_shutdown_markers_of_kafka_round_trip(path: Path) -> None:
     assert format_clean_shutdown(read_clean_shutdown(path)) == path.read_bytes()
 
@@ -283,7 +284,7 @@ def test_clean_shutdown_markers_old_and_new() -> None:
         read_clean_shutdown(b"{")
 
 
-@pytest.mark.parametrize("path", data_files("quorum-state"), ids=short_name)
+@pytest.mark.parametrize("path", data_files("quorum-state"), ids=name_of)
 def test_quorum_states_of_kafka_round_trip(path: Path) -> None:
     assert format_quorum_state(read_quorum_state(path)) == path.read_bytes()
 

@@ -19,8 +19,9 @@ from kraftline.schema.control.voters_record import VotersRecord
 from kraftline.storage.names import SnapshotId, parse_snapshot
 from kraftline.storage.segment import SegmentReader
 from kraftline.storage.snapshot_file import SnapshotReader, SnapshotWriter, write_bootstrap
+from tests.fixture_files import name_of, says
 from tests.storage.batches import one_batch
-from tests.storage.fixture_files import data_files, kafka_says, short_name
+from tests.storage.fixture_files import data_files
 
 SNAPSHOTS = data_files("*.checkpoint")
 
@@ -31,9 +32,9 @@ def replaying(times: list[int]) -> Callable[[], int]:
     return lambda: next(left)
 
 
-@pytest.mark.parametrize("path", SNAPSHOTS, ids=short_name)
+@pytest.mark.parametrize("path", SNAPSHOTS, ids=name_of)
 def test_snapshots_of_kafka_hold_what_kafka_says(path: Path) -> None:
-    said = kafka_says(path, ".records.jsonl")
+    said = says(path, "records.jsonl")
     with SnapshotReader(path) as snapshot:
         values = [record.value for record in snapshot.records()]
     if said is not None:
@@ -41,7 +42,7 @@ def test_snapshots_of_kafka_hold_what_kafka_says(path: Path) -> None:
         assert values == [b64decode(r["value"]) for r in rows if not r["isControl"]]
 
 
-@pytest.mark.parametrize("path", SNAPSHOTS, ids=short_name)
+@pytest.mark.parametrize("path", SNAPSHOTS, ids=name_of)
 def test_snapshots_written_again_are_the_same_bytes(path: Path, tmp_path: Path) -> None:
     with SegmentReader(path) as reader:
         clock = replaying([batch.max_timestamp for batch, _ in reader.batches()])
