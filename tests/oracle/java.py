@@ -134,7 +134,7 @@ class JavaServer:
         said = [line for line in lines if " ERROR " in line or "Exception" in line]
         return "\n".join([*said[:20], "...", *lines[-10:]])
 
-    def stop(self, timeout: float = 30) -> None:
+    def stop(self, timeout: float = 120) -> None:
         """SIGTERM, then SIGKILL when that is not enough."""
         if self.running():
             self._process.terminate()
