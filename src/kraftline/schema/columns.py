@@ -111,11 +111,12 @@ class ColumnProgram(Struct, frozen=True):
     layouts: tuple[TypeColumns, ...]
 
 
+# What every row has besides its fields; no field of any record has one of these names.
 META = {
     "offset": "int64",
     "timestamp": "int64",
-    "leader_epoch": "int32",
-    "position": "int64",
+    "batch_epoch": "int32",
+    "batch_position": "int64",
     "version": "int16",
 }
 WIDTHS = {
