@@ -83,5 +83,5 @@ def test_noise(read: Callable[[bytes], object], patterns: tuple[str, ...]) -> No
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     for read, _ in READERS:
         for _, patterns in READERS:
-            for data in samples(patterns)[:2]:
+            for data in samples(patterns)[-2:]:
                 survive(read, data)
