@@ -16,6 +16,9 @@ try:
 except ImportError:  # only where nothing is compiled anyway
     from kraftline.schema import cython_shim as cython
 
+if cython.compiled:
+    from cython.cimports.cpython.bytearray import PyByteArray_Resize
+
 COMPILED = cython.compiled
 
 _INT32, _INT64, _FLOAT64 = Struct(">i"), Struct(">q"), Struct(">d")
@@ -548,7 +551,9 @@ class Writer:
         self.pos = 0
 
     def getvalue(self) -> bytes:
-        return bytes(self.data[: self.pos])
+        if cython.compiled:
+            return self.buf[: self.pos]
+        return bytes(memoryview(self.data)[: self.pos])
 
     @cython.cfunc
     def _place(self, n: cython.Py_ssize_t) -> cython.Py_ssize_t:
@@ -556,7 +561,10 @@ class Writer:
         p: cython.Py_ssize_t = self.pos
         if p + n > self.room:
             more: cython.Py_ssize_t = self.room + n
-            self.data.extend(bytes(more))
+            if cython.compiled:
+                PyByteArray_Resize(self.data, self.room + more)
+            else:
+                self.data.extend(bytes(more))
             self.room += more
             self.buf = self.data
         self.pos = p + n

@@ -6,15 +6,16 @@
 from __future__ import annotations
 
 import os
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 
 def interpreted() -> ModuleType:
     """The wire types from their source, whatever else was compiled."""
-    source = Path(__file__).with_name("_wire.py")
+    # Here, because a run with the compiled ones can do without.
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    source = os.path.join(os.path.dirname(__file__), "_wire.py")
     found = spec_from_file_location("kraftline.schema._wire_interpreted", source)
     assert found is not None
     assert found.loader is not None
