@@ -23,6 +23,7 @@ from kraftline.schema.control.frame import (
 from kraftline.schema.coordinator import frame as coordinator
 from kraftline.schema.coordinator.embedded import decode_assignment, decode_subscription
 from kraftline.schema.coordinator.group import GroupMetadataValue
+from kraftline.schema.jsontext import json_text
 from kraftline.schema.metadata.frame import (
     decode_record,
     encode_record,
@@ -63,10 +64,6 @@ def printed(path: Path) -> dict[int, tuple[str, str]]:
     return found
 
 
-def compact(form: object) -> str:
-    return json.dumps(form, separators=(",", ":"), ensure_ascii=False)
-
-
 METADATA = logs(r"__cluster_metadata|\.checkpoint")
 
 
@@ -84,12 +81,12 @@ def test_metadata_records_of_real_logs(path: Path) -> None:
             assert encode_control_key(kind) == key
             assert encode_control_value(kind, message, version) == value
             # Before 4.x the tool only named those that it had no words for.
-            form = compact(control_json(kind, value))
+            form = json_text(control_json(kind, value))
             assert payload.endswith((form, f"controlType: {kind.name}({kind})"))
         else:
             message, version = decode_record(value)
             assert encode_record(message, version) == value
-            assert compact(record_json(value)) == payload
+            assert json_text(record_json(value)) == payload
             assert record_from_json(record_json(value)) == (message, version)
         seen += 1
     assert seen
@@ -112,13 +109,15 @@ def test_coordinator_records_of_real_logs(path: Path) -> None:
         assert message.SPEC.key == kind
         assert coordinator.encode_key(topic, message) == key
         if as_now:
-            assert compact(coordinator.key_json(topic, key)) == said[record["offset"]][0]
+            assert json_text(coordinator.key_json(topic, key)) == said[record["offset"]][0]
         if value is None:
             continue
         data, version = coordinator.decode_value(topic, kind, value)
         assert coordinator.encode_value(topic, data, version) == value
         if as_now:
-            assert compact(coordinator.value_json(topic, kind, value)) == said[record["offset"]][1]
+            assert (
+                json_text(coordinator.value_json(topic, kind, value)) == said[record["offset"]][1]
+            )
 
 
 def test_classic_groups_embed_what_consumers_said() -> None:

@@ -25,9 +25,7 @@ def named(case: object) -> str:
 
 @pytest.mark.parametrize(("cls", "version"), RECORDS, ids=named)
 def test_any_record_comes_back(cls: type[Message], version: int) -> None:
-    @settings(
-        max_examples=8, deadline=None, database=None, suppress_health_check=list(HealthCheck)
-    )
+    @settings(max_examples=8, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(st.data())
     def check(data: st.DataObject) -> None:
         message = data.draw(messages(cls, version))
