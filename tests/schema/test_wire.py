@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import ModuleType
 from typing import Any
 
@@ -11,10 +12,18 @@ from kraftline.errors import Corrupt, Truncated
 from kraftline.schema import _wire, wire
 from kraftline.schema.types import Uuid
 
-KERNELS = [_wire, wire.interpreted()]
+
+def without_cython() -> ModuleType:
+    """The wire types as they run where Cython is not installed at all."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "cython", None)
+        return wire.interpreted()
 
 
-@pytest.fixture(params=KERNELS, ids=("compiled", "interpreted"))
+KERNELS = [_wire, wire.interpreted(), without_cython()]
+
+
+@pytest.fixture(params=KERNELS, ids=("compiled", "interpreted", "without-cython"))
 def kernel(request: pytest.FixtureRequest) -> ModuleType:
     module: ModuleType = request.param
     return module
