@@ -76,36 +76,69 @@ class RecordCheck:
     def _chunk(
         self, run: Run, source: memoryview, first: int, last: int, total: int, gaps: bool
     ) -> None:
-        table, stride = run.table, kernel.P_STRIDE
+        stride = kernel.P_STRIDE
         places = array("q", bytes(8 * stride * total))
-        kernel.positions(source, table, first, last, places)
+        kernel.positions(source, run.table, first, last, places)
         times = places[kernel.P_TIMESTAMP :: stride]
-        offsets = places[kernel.P_OFFSET :: stride]
+        counts = _column(run, kernel.COUNT, first, last)
+        attributes = _column(run, kernel.ATTRIBUTES, first, last)
+        newest = _column(run, kernel.MAX_TIMESTAMP, first, last)
+        kinds = 0
+        for bits in set(attributes):
+            kinds |= bits
+        # Batches of one record, the smallest there are, need no look at each.
+        if not (total == len(counts) == counts.count(1) and times == newest):
+            self._newest(run, first, times, counts, attributes, newest)
+        if gaps or self.one_time or self.typed is not None or kinds & _CONTROL:
+            self._each_batch(run, source, places, first, last, gaps)
+
+    def _newest(
+        self,
+        run: Run,
+        first: int,
+        times: array[int],
+        counts: array[int],
+        attributes: array[int],
+        newest: array[int],
+    ) -> None:
+        """The newest record of each batch has the time in its header."""
         at = 0
+        for row, (count, bits, header) in enumerate(zip(counts, attributes, newest, strict=True)):
+            stop = at + count
+            if count and not bits & _APPEND_TIME and max(times[at:stop]) != header:
+                t = (first + row) * kernel.STRIDE
+                self.report.add(
+                    "batch-max-timestamp",
+                    self.file,
+                    f"the header says {header}, the newest record has {max(times[at:stop])}",
+                    position=run.table[t + kernel.POSITION],
+                    offset=run.table[t + kernel.BASE_OFFSET],
+                )
+            at = stop
+
+    def _each_batch(
+        self,
+        run: Run,
+        source: memoryview,
+        places: array[int],
+        first: int,
+        last: int,
+        gaps: bool,
+    ) -> None:
+        table, at = run.table, 0
+        times = places[kernel.P_TIMESTAMP :: kernel.P_STRIDE]
+        offsets = places[kernel.P_OFFSET :: kernel.P_STRIDE]
         for row in range(first, last):
             t = row * kernel.STRIDE
-            count = table[t + kernel.COUNT]
-            if count == 0:
-                continue
-            stop, attributes = at + count, table[t + kernel.ATTRIBUTES]
-            position = table[t + kernel.POSITION]
+            count, position = table[t + kernel.COUNT], table[t + kernel.POSITION]
+            stop = at + count
             if gaps and not all(map(lt, offsets[at : stop - 1], offsets[at + 1 : stop])):
                 self._disorder(offsets[at:stop], position)
-            if not attributes & _APPEND_TIME:
-                newest, header = max(times[at:stop]), table[t + kernel.MAX_TIMESTAMP]
-                if newest != header:
-                    self.report.add(
-                        "batch-max-timestamp",
-                        self.file,
-                        f"the header says {header}, the newest record has {newest}",
-                        position=position,
-                        offset=table[t + kernel.BASE_OFFSET],
-                    )
             if self.one_time:
                 base = table[t + kernel.BASE_TIMESTAMP]
-                if times.count(base) != len(times) and times[at:stop].count(base) != count:
+                if times[at:stop].count(base) != count:
                     self._own_times(times[at:stop], offsets[at:stop], base, position)
-            if attributes & _CONTROL:
+            if table[t + kernel.ATTRIBUTES] & _CONTROL:
                 self._control(source, places, at, stop, t, table)
             elif self.typed is not None:
                 self._payloads(source, places, at, stop, position)
@@ -189,6 +222,11 @@ class RecordCheck:
                     record=n - first,
                     data=wrong.data,
                 )
+
+
+def _column(run: Run, column: int, first: int, last: int) -> array[int]:
+    stride = kernel.STRIDE
+    return run.table[first * stride + column : last * stride : stride]
 
 
 def _record(

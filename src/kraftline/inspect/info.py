@@ -1,0 +1,67 @@
+"""`info`: what a path is and what is in it, without reading more than it must."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import msgspec
+
+from kraftline.inspect.info_files import FileInfo, file_info
+from kraftline.inspect.info_log_dirs import LogDirectoryInfo, log_directory_info
+from kraftline.inspect.info_partitions import PartitionInfo, partition_info
+from kraftline.storage.detect import PathKind, detect
+
+__all__ = ["FileInfo", "Info", "LogDirectoryInfo", "PartitionInfo", "as_object", "as_rows", "info"]
+
+Info: TypeAlias = LogDirectoryInfo | PartitionInfo | FileInfo
+
+
+def info(path: str) -> Info:
+    """Describe a path; NotKafka where it is nothing of Kafka's."""
+    kind = detect(path)
+    if kind is PathKind.LOG_DIRECTORY:
+        return log_directory_info(path)
+    if kind is PathKind.PARTITION_DIRECTORY:
+        return partition_info(path)
+    return file_info(path, kind)
+
+
+def as_object(found: Info) -> dict[str, Any]:
+    """One object for programs; `kind` says which."""
+    kind = {LogDirectoryInfo: PathKind.LOG_DIRECTORY, PartitionInfo: PathKind.PARTITION_DIRECTORY}
+    plain: dict[str, Any] = msgspec.to_builtins(found)
+    if not isinstance(found, FileInfo):
+        plain = {"kind": kind[type(found)].value} | plain
+    return plain
+
+
+def as_rows(found: Info) -> list[dict[str, Any]]:
+    """Flat rows for programs: partitions of a log directory, segments of a partition, a file."""
+    if isinstance(found, FileInfo):
+        plain = as_object(found)
+        return [{k: v for k, v in plain.items() if k != "content"} | plain["content"]]
+    if isinstance(found, PartitionInfo):
+        return [msgspec.to_builtins(segment) for segment in found.segments]
+    partitions = [p for topic in found.topics for p in topic.partitions]
+    if found.metadata_log is not None:
+        partitions.insert(0, found.metadata_log)
+    return [_flat(partition) for partition in (*partitions, *found.others)]
+
+
+_ROW = (
+    "topic",
+    "partition",
+    "state",
+    "topic_id",
+    "size",
+    "segment_count",
+    "first_offset",
+    "end_offset",
+    "first_timestamp",
+    "last_timestamp",
+    "path",
+)
+
+
+def _flat(partition: PartitionInfo) -> dict[str, Any]:
+    return {name: getattr(partition, name) for name in _ROW}
