@@ -1,0 +1,1 @@
+"""Kraftline beside its rivals, on the same files, in the same run: `python -m benchmarks`."""
