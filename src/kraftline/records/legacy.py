@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Final
 
 from kraftline.errors import BadData, Corrupt
@@ -27,6 +28,8 @@ from kraftline.records.record import (
 )
 
 OVERHEAD: Final = (14, 22)  # bytes of a message without key and value, by format
+_MAX_SPAN: Final = 0x7FFFFFFF
+_MAX_OFFSET: Final = (1 << 63) - (1 << 31)
 
 _i32 = struct.Struct(">i").unpack_from
 _i64 = struct.Struct(">q").unpack_from
@@ -183,6 +186,10 @@ def _unwrap(wrapper: LegacyBatch, check_crc: bool, limit: int) -> list[Record]:
     scratch.shrink()
     if not found:
         raise Corrupt("a compressed message set with no messages inside")
+    if any(b.offset <= a.offset for a, b in pairwise(found)):
+        raise Corrupt("a compressed message set whose offsets do not increase")
+    if found[-1].offset - found[0].offset > _MAX_SPAN:
+        raise Corrupt("a compressed message set whose offsets are too far apart")
     if wrapper.magic == 0:
         return found
     last, inner_last = wrapper.last_offset, found[-1].offset
@@ -241,6 +248,8 @@ def _value(buffer: memoryview, start: int, end: int) -> tuple[tuple[int, int], t
 
 def _read(buffer: memoryview, start: int, end: int, offset: int, outer: LegacyBatch) -> Record:
     """The message there. Inside a wrapper of v1 the wrapper's timestamp type counts."""
+    if not 0 <= offset <= _MAX_OFFSET:
+        raise Corrupt(f"a message with offset {offset}")
     (key, key_end), (value, value_end) = _value(buffer, start, end)
     timestamp, kind = NO_TIMESTAMP, outer.timestamp_type
     if buffer[start + 16] == 0:

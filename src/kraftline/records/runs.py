@@ -27,7 +27,6 @@ OnError: TypeAlias = Callable[[BadData], None]
 Fields: TypeAlias = tuple[int, int, bytes | None, bytes | None, tuple[Header, ...], int]
 
 _FIRST_ROWS = 512
-_MAX_DELTA = 0x7FFFFFFF
 
 
 class Group(NamedTuple):
@@ -84,15 +83,16 @@ def prepare(
     problem: BadData | None = None
     if why not in (kernel.AT_END, kernel.TABLE_FULL) and not (partial and why == kernel.CUT):
         problem = framing_error(view, at, stop, why, position + at)
-        if on_error is None:
-            raise problem
+    framed = at
     good, at = _open(view, table, rows, at, position, check_crc, on_error, limit, scratch, budget)
     totals = array("q", bytes(8 * kernel.TOTALS))
     groups: list[Group] = []
     for inside, first, last in good:
         source = scratch.view if inside else view
         groups += _measured(source, table, first, last, totals, on_error)
-    if problem is not None and on_error is not None:
+    if problem is not None and at == framed:  # damage further ahead was reported first
+        if on_error is None:
+            raise problem
         on_error(problem)
         at = stop
     return Run(table, groups, totals, at)
@@ -191,8 +191,6 @@ def _modernise(
     old = LegacyBatch(view, start, table[t + kernel.SIZE], table[t + kernel.POSITION])
     records = old.records(check_crc=check_crc, limit=limit)
     first, last = records[0].offset, records[-1].offset
-    if not 0 <= last - first <= _MAX_DELTA:
-        raise Corrupt(f"a message set with offsets from {first} to {last}")
     body = encode_records(records, first, 0)
     scratch.make_room(used, len(body))
     scratch.view[used : used + len(body)] = body
