@@ -12,6 +12,7 @@ import click
 from rich.console import Console
 
 from benchmarks import data, machine, memory, metadata, report
+from benchmarks.contest import settle
 from benchmarks.inputs import Maker
 from benchmarks.plan import QUICK, Line, Peak, Plan, Sizes
 
@@ -36,8 +37,11 @@ def main(quick: bool, only: tuple[str, ...], rounds: int | None, keep: bool) -> 
     Inputs (3 GB) are made below $KRAFTLINE_BENCH_DIR, or the system's directory for such things.
     """
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=120)
     described = machine.describe()
     root = Path(tempfile.mkdtemp(prefix="kraftline-", dir=os.environ.get("KRAFTLINE_BENCH_DIR")))
+    settle(root)
     plan = Plan(Maker(root), QUICK if quick else Sizes(), rounds or (1 if quick else 3))
     lines: list[Line] = []
     peaks: list[Peak] = []
@@ -46,7 +50,7 @@ def main(quick: bool, only: tuple[str, ...], rounds: int | None, keep: bool) -> 
             if not only or name in only:
                 for line in group(plan):
                     lines.append(line)
-                    console.print(f"{line.work}, {line.size}: {line.ratio:.2f}x", style="dim")
+                    console.print(" · ".join(report.row(line)), style="dim")
         if not only or "memory" in only:
             peaks += memory.peaks(plan)
     finally:

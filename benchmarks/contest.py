@@ -47,6 +47,14 @@ def ours(what: str, *args: object) -> Contender:
     return Contender(command, reports=True)
 
 
+def settle(root: Path) -> None:
+    """Make the environment that of an installed package on a plain shell: byte code is kept (below
+    `root`, not in the checkout), output is buffered."""
+    os.environ["PYTHONPYCACHEPREFIX"] = str(root / "bytecode")
+    for name in ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"):
+        os.environ.pop(name, None)
+
+
 def contest(contenders: Mapping[str, Contender], rounds: int) -> dict[str, Timing]:
     """The best of `rounds` rounds of each; in a round each runs once, in turn."""
     seen: dict[str, list[Timing]] = {name: [] for name in contenders}

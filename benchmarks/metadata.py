@@ -66,7 +66,8 @@ def small(plan: Plan) -> Iterator[Line]:
                 "table": Contender(dump, pipe=True),
                 "kafka": Contender(dump_command(made.path, metadata=True), pipe=True),
                 "jsonl": Contender([*dump, "--format", "jsonl"], pipe=True),
-            }
+            },
+            least=5,
         )
         for form in ("table", "jsonl"):
             work = f"dump of a small file as {form}"

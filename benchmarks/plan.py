@@ -73,14 +73,14 @@ class Plan:
         self.notes: list[str] = []
         self.kafka_start = cache(self._kafka_start)
 
-    def contest(self, contenders: dict[str, Contender]) -> dict[str, Timing]:
-        return contest(contenders, self.rounds)
+    def contest(self, contenders: dict[str, Contender], *, least: int = 1) -> dict[str, Timing]:
+        return contest(contenders, max(self.rounds, least))
 
     def _kafka_start(self) -> float:
         """What DumpLogSegments takes for a log of one record: its start, more or less."""
         tiny = self.maker.metadata(1)
         dump = Contender(dump_command(tiny.path, metadata=True))
-        return contest({"start": dump}, max(self.rounds, 5))["start"].whole
+        return self.contest({"start": dump}, least=5)["start"].whole
 
     def without_start(self, kafka: Timing) -> Timing:
         return replace(kafka, work=max(kafka.whole - self.kafka_start(), 0.001))

@@ -40,7 +40,7 @@ the same run: `make bench`. Written by the run; do not edit.
 def print_lines(console: Console, lines: Sequence[Line]) -> None:
     table = Table(*_HEAD, title="Kraftline beside its rivals")
     for line in lines:
-        table.add_row(*_row(line), style=_colour(line))
+        table.add_row(*row(line), style=_colour(line))
     console.print(table)
 
 
@@ -66,7 +66,7 @@ def markdown(
         (*_HEAD, "whole processes", "CPU seconds, us : rival"),
         [
             (
-                *_row(line),
+                *row(line),
                 f"{line.whole_ratio:.1f}x",
                 f"{line.us.cpu:.2f} : {line.rival.cpu:.2f}",
             )
@@ -81,7 +81,7 @@ def markdown(
     return "\n".join(out) + "\n"
 
 
-def _row(line: Line) -> tuple[str, ...]:
+def row(line: Line) -> tuple[str, ...]:
     us = line.us.whole if line.whole else line.us.work
     rival = line.rival.whole if line.whole else line.rival.work
     assert us is not None
