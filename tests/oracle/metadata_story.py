@@ -6,6 +6,7 @@ metadata.version where a step needs one.
 
 from __future__ import annotations
 
+import shutil
 import time
 from pathlib import Path
 
@@ -224,6 +225,13 @@ def cordon(kafka: KraftCluster, driver: Driver, broker: int) -> None:
     time.sleep(2)
     driver.do("config", type="broker", name=str(broker), delete=["cordoned.log.dirs"])
     time.sleep(1)
+
+
+def lost_directory(kafka: KraftCluster, driver: Driver, broker: int, topic: str) -> None:
+    """Take a log directory away from a running broker, as a failed disk does."""
+    shutil.rmtree(kafka.data(broker, 1))
+    driver.do("createTopic", name=topic, assignments=[[broker], [broker]])
+    time.sleep(8)
 
 
 def topics_after_restart(driver: Driver) -> None:
