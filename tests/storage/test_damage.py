@@ -131,13 +131,24 @@ def test_hostile_lengths_cost_no_memory(tmp_path: Path) -> None:
     # Every place looks like the start of a batch of 100 MB.
     header = struct.pack(">qiib", 0, 100_000_000, 0, 2)
     path = tmp_path / LOG
-    path.write_bytes(header * 20_000)
+    path.write_bytes(header * 5_000)
     tracemalloc.start()
     found, _ = read(path, window=65536)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert found == []
     assert peak < 8_000_000
+
+
+def test_hostile_bytes_cost_bounded_time(tmp_path: Path) -> None:
+    # Each piece is damaged, and behind it looks like a batch of 30 MB with a wrong checksum.
+    fake = struct.pack(">qiibIhi", 0, 30_000_000, 0, 2, 1, 0, 0)
+    data = (b"\x01" * 40 + fake) * 5_000
+    path = tmp_path / LOG
+    path.write_bytes(data + bytes(31_000_000))
+    found, damage = read(path)
+    assert found == []
+    assert sum(d.length for d in damage) <= len(data) + 31_000_000
 
 
 @pytest.mark.parametrize(

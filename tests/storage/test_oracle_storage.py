@@ -18,9 +18,11 @@ from kraftline.schema.metadata.topic_record import TopicRecord
 from kraftline.schema.uuids import Uuid
 from kraftline.storage import checkpoints, clean_shutdown, meta_properties, partition_metadata
 from kraftline.storage.checkpoints import EpochStart, PartitionOffset
+from kraftline.storage.follow import follow
 from kraftline.storage.lock import owner
 from kraftline.storage.log_dir import read_log_directory
 from kraftline.storage.names import SnapshotId
+from kraftline.storage.offset_index import read_offset_index
 from kraftline.storage.partition_dir import read_partition_directory
 from kraftline.storage.producer_snapshot import ProducerEntry, write_producer_snapshot
 from kraftline.storage.segment import SegmentReader, TailKind
@@ -185,6 +187,14 @@ def test_a_broker_starts_on_a_directory_that_we_wrote(tmp_path: Path) -> None:
             )
             assert seen["seen"] == end
             assert driver.produce("ours", [{"k": "a", "v": "b"}]) == [end]
+        # The broker is still writing: its active index is preallocated, its log can be followed.
+        assert read_offset_index(data / "ours-0" / f"{end:020d}.index").zero_tail > 0
+        followed = [
+            batch.base_offset
+            for _, run in follow(data / "ours-0", end - 5, wait=lambda: False)
+            for batch in split(run.buffer, run.start, run.end)
+        ]
+        assert followed == [end - 5, end]
         log = (kafka.directory(1) / "server.log").read_text()
         # It trusted our marker and indexes: nothing was recovered or rebuilt.
         assert "Rebuilding" not in log
@@ -207,4 +217,3 @@ def test_a_broker_starts_on_a_directory_that_we_wrote(tmp_path: Path) -> None:
         assert last.last_offset == end
         assert reader.tail is not None
         assert reader.tail.kind is TailKind.COMPLETE
-    assert next(iter(split(bytes(last.data)))).base_offset == end

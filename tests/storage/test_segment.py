@@ -26,11 +26,14 @@ def write(folder: Path, data: bytes, name: str = LOG) -> Path:
     return path
 
 
-@pytest.mark.parametrize("path", data_files("*.log", "*.checkpoint"), ids=name_of)
+# Kafka was not asked about empty files.
+FILES = [p for p in data_files("*.log", "*.checkpoint") if p.stat().st_size]
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_batches_are_where_kafka_says(path: Path) -> None:
     said = says(path, "records.jsonl")
-    if said is None:
-        pytest.skip("Kafka was not asked about this file")
+    assert said is not None
     rows = [json.loads(line) for line in said.splitlines()]
     rows = [row for row in rows if "position" in row]
     fields = ("position", "sizeInBytes", "baseOffset", "lastOffset", "magic", "maxTimestamp")

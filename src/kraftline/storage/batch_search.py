@@ -7,6 +7,7 @@ it, the next batch is searched by the shape of its header and trusted by its che
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import struct
@@ -26,7 +27,6 @@ _LAST_OFFSET_DELTA = struct.Struct(">i")
 _TIMESTAMP = struct.Struct(">q")
 _CHUNK = 1024 * 1024
 _NOUGHT = bytes(_CHUNK)
-# A search reads this much for checksums at most: hostile bytes could ask for far more.
 SEARCH_BUDGET = 256 * 1024 * 1024
 
 # The length's first byte of a batch up to 128 MB, then what a header of Kafka's has in places
@@ -35,10 +35,12 @@ _V2_SHAPE = re.compile(
     rb"(?=[\x00-\x7f].{7}[\x00-\x07].{7}\x02.{4}\x00[\x00-\x7f][\x00-\x7f])", re.DOTALL
 )
 _ANY_SHAPE = re.compile(
-    rb"(?=[\x00-\x7f].{7}[\x00-\x07].{7}(?:\x02.{4}\x00[\x00-\x7f][\x00-\x7f]|[\x00\x01][\x00-\x0f]))",
+    rb"(?=[\x00-\x7f].{7}(?!\x00\x00\x00[\x00-\x0d])[\x00-\x07].{7}(?:\x02.{4}\x00[\x00-\x7f][\x00-\x7f]|[\x00\x01][\x00-\x0f]))",
     re.DOTALL,
 )
 _SHAPE_BYTES = 24
+# What a look at a header costs, in bytes that could have been summed up instead.
+_GLANCE = 64
 
 
 class Frame(msgspec.Struct, frozen=True, gc=False):
@@ -85,66 +87,72 @@ def read_header(fd: int, position: int) -> tuple[int, int, int] | None:
     return base_offset, length, magic
 
 
-def is_batch(fd: int, position: int, limit: int, max_bytes: int) -> bool:
-    """Whether a whole batch with a right checksum is at the position."""
-    header = read_header(fd, position)
-    if header is None or implausible(*header) is not None:
-        return False
-    _, length, magic = header
-    end = position + OVERHEAD + length
-    return (
-        end <= limit
-        and OVERHEAD + length <= max_bytes
-        and _checksum_holds(fd, position, end, magic)
-    )
+class BatchSearch:
+    """Looks for batches in one open file, and trusts only a right checksum.
 
-
-def _checksum_holds(fd: int, position: int, end: int, magic: int) -> bool:
-    if magic == 2:
-        stored = int.from_bytes(os.pread(fd, 4, position + 17), "big")
-        return stored == _checksum(fd, position + 21, end, google_crc32c.extend)
-    stored = int.from_bytes(os.pread(fd, 4, position + 12), "big")
-    return stored == _checksum(fd, position + 16, end, lambda crc, data: zlib.crc32(data, crc))
-
-
-def _checksum(fd: int, start: int, end: int, extend: Callable[[int, bytes], int]) -> int:
-    crc = 0
-    while start < end:
-        data = os.pread(fd, min(_CHUNK, end - start), start)
-        if not data:
-            return -1
-        crc = extend(crc, data)
-        start += len(data)
-    return crc
-
-
-def find_batch(fd: int, start: int, limit: int, max_bytes: int, *, legacy: bool) -> int | None:
-    """The first position from `start` on at which a whole, right batch is; None if there is none.
-
-    `legacy` looks for magic 0 and 1 as well, which is slower: their headers have little shape.
+    `budget` bounds how many bytes it sums up in all: hostile bytes could ask for far more. Once
+    it is spent, nothing is a batch.
     """
-    shape = _ANY_SHAPE if legacy else _V2_SHAPE
-    budget = SEARCH_BUDGET
-    position = start
-    while position + TO_MAGIC <= limit:
-        # Chunks overlap, so that no header is lost between two.
-        data = os.pread(fd, min(_CHUNK + _SHAPE_BYTES, limit - position), position)
-        if len(data) < TO_MAGIC:
-            return None
-        for found in shape.finditer(data):
-            at = found.start()
-            length = int.from_bytes(data[at + 8 : at + 12], "big")
-            magic = data[at + 16]
-            end = position + at + OVERHEAD + length
-            if length < MIN_LENGTH[magic] or end > limit or OVERHEAD + length > max_bytes:
-                continue
-            budget -= length
-            if budget < 0:
+
+    def __init__(self, fd: int, max_bytes: int, budget: int = SEARCH_BUDGET) -> None:
+        self.fd = fd
+        self.max_bytes = max_bytes
+        self.budget = budget
+
+    def is_batch(self, position: int, limit: int) -> bool:
+        """Whether a whole batch with a right checksum is at the position."""
+        header = read_header(self.fd, position)
+        if header is None or implausible(*header) is not None:
+            return False
+        _, length, magic = header
+        return self._whole(position, length, magic, limit)
+
+    def find(self, start: int, limit: int, *, legacy: bool) -> int | None:
+        """The first position from `start` on at which a batch is; None if there is none.
+
+        `legacy` looks for magic 0 and 1 too, which is slower: their headers have little shape.
+        """
+        shape = _ANY_SHAPE if legacy else _V2_SHAPE
+        position = start
+        while position + TO_MAGIC <= limit and self.budget > 0:
+            # Chunks overlap, so that no header is lost between two.
+            data = os.pread(self.fd, min(_CHUNK + _SHAPE_BYTES, limit - position), position)
+            if len(data) < TO_MAGIC:
                 return None
-            if _checksum_holds(fd, position + at, end, magic):
-                return position + at
-        position += _CHUNK
-    return None
+            for found in shape.finditer(data):
+                at = found.start()
+                length = int.from_bytes(data[at + 8 : at + 12], "big")
+                magic = data[at + 16]
+                self.budget -= _GLANCE
+                if self.budget < 0:
+                    return None
+                if length >= MIN_LENGTH[magic] and self._whole(position + at, length, magic, limit):
+                    return position + at
+            position += _CHUNK
+        return None
+
+    def _whole(self, position: int, length: int, magic: int, limit: int) -> bool:
+        end = position + OVERHEAD + length
+        if end > limit or OVERHEAD + length > self.max_bytes or length > self.budget:
+            return False
+        self.budget -= length
+        if magic == 2:
+            stored = os.pread(self.fd, 4, position + 17)
+            computed = self._sum(position + 21, end, google_crc32c.extend)
+        else:
+            stored = os.pread(self.fd, 4, position + 12)
+            computed = self._sum(position + 16, end, lambda crc, data: zlib.crc32(data, crc))
+        return int.from_bytes(stored, "big") == computed
+
+    def _sum(self, start: int, end: int, extend: Callable[[int, bytes], int]) -> int:
+        crc = 0
+        while start < end:
+            data = os.pread(self.fd, min(_CHUNK, end - start), start)
+            if not data:
+                return -1
+            crc = extend(crc, data)
+            start += len(data)
+        return crc
 
 
 def zeros_from(fd: int, position: int, limit: int) -> bool:
@@ -152,8 +160,9 @@ def zeros_from(fd: int, position: int, limit: int) -> bool:
     try:
         # Holes read as zeros, and a preallocated tail mostly is one.
         position = max(position, os.lseek(fd, position, os.SEEK_DATA))
-    except OSError:
-        return True
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # a hole up to the end
+            return True
     while position < limit:
         data = os.pread(fd, min(_CHUNK, limit - position), position)
         if not data:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import os
+from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from types import TracebackType
@@ -19,8 +20,16 @@ import msgspec
 from kraftline.errors import BadData, Corrupt, KraftlineError, TooLarge
 from kraftline.records.batch import Batch
 from kraftline.records.framing import batches as split_batches
+from kraftline.records.kernel import active as kernel
 from kraftline.storage import batch_search, offset_index, time_index
-from kraftline.storage.batch_search import HEADER, OVERHEAD, TO_MAGIC, Frame
+from kraftline.storage.batch_search import (
+    HEADER,
+    OVERHEAD,
+    SEARCH_BUDGET,
+    TO_MAGIC,
+    BatchSearch,
+    Frame,
+)
 from kraftline.storage.files import Path, unreadable
 from kraftline.storage.names import FileKind, base_offset_of
 
@@ -29,6 +38,8 @@ _SEEK_WINDOW = 64 * 1024
 # Kafka's socket.request.max.bytes: nothing larger can have come in over the network.
 MAX_BATCH_BYTES = 104_857_600
 _HALF = "half"
+# Batches that the kernel passes over in one call.
+_ROWS = 512
 _Index = TypeVar("_Index")
 
 
@@ -94,10 +105,12 @@ class SegmentReader:
         self._max_batch = max_batch_bytes
         self._on_damage = on_damage
         self._buffer: memoryview | None = None
+        self._table = array("q", bytes(8 * kernel.STRIDE * _ROWS))
         try:
             self._fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
             raise unreadable(self.path, error) from error
+        self._seeker = BatchSearch(self._fd, max_batch_bytes)
 
     def close(self) -> None:
         if self._fd >= 0:
@@ -154,6 +167,8 @@ class SegmentReader:
         batch which is not all there is still being written: nothing is searched behind it.
         """
         limit = self.size()
+        # Enough to sum up every batch once, and to fail now and then.
+        self._seeker.budget = SEARCH_BUDGET + limit
         stop = limit if end is None else min(end, limit)
         window = window or self._window
         position, need, legacy = start, 0, True
@@ -163,7 +178,8 @@ class SegmentReader:
             if len(buffer) < wanted:  # the file was cut meanwhile
                 limit = position + len(buffer)
                 stop = min(stop, limit)
-            at, previous, need, verdict = 0, None, 0, None
+            at, previous = self._leap(buffer, min(len(buffer), stop - position))
+            need, verdict = 0, None
             while position + at < stop:
                 left = limit - position - at
                 if left < TO_MAGIC:
@@ -261,7 +277,7 @@ class SegmentReader:
             return None  # an index only saves time
 
     def _is_batch(self, position: int) -> bool:
-        return batch_search.is_batch(self._fd, position, self.size(), self._max_batch)
+        return self._seeker.is_batch(position, self.size())
 
     def _read(self, position: int, length: int, keep: bool) -> bytes | memoryview:
         if keep:
@@ -276,6 +292,28 @@ class SegmentReader:
                 break
             filled += count
         return self._buffer[:filled]
+
+    def _leap(self, buffer: bytes | memoryview, end: int) -> tuple[int, int | None]:
+        """Let the kernel pass over the batches that are in order: where the last of them begins,
+        from where on they are looked at closely, and the one before it."""
+        view = memoryview(buffer)
+        last: int | None = None
+        previous: int | None = None
+        at = 0
+        while True:
+            rows, at, why = kernel.scan(view, at, end, 0, self._table)
+            filled = self._table[: rows * kernel.STRIDE]
+            if rows:
+                if (
+                    min(filled[kernel.BASE_OFFSET :: kernel.STRIDE]) < 0
+                    or max(filled[kernel.SIZE :: kernel.STRIDE]) > self._max_batch
+                ):
+                    return last or 0, previous
+                starts = filled[kernel.POSITION :: kernel.STRIDE]
+                previous = starts[-2] if rows > 1 else last
+                last = starts[-1]
+            if why != kernel.TABLE_FULL:
+                return last or 0, previous
 
     def _search(self, trouble: _Trouble) -> tuple[int, int | None]:
         """Up to where batches are good, and where to go on (None: nowhere, the tail is set)."""
@@ -317,9 +355,7 @@ class SegmentReader:
         return at, upto
 
     def _find(self, start: int, trouble: _Trouble) -> int | None:
-        return batch_search.find_batch(
-            self._fd, start, trouble.limit, self._max_batch, legacy=trouble.legacy
-        )
+        return self._seeker.find(start, trouble.limit, legacy=trouble.legacy)
 
     def _half_written(self, position: int, size: int) -> bool:
         """Whether a batch with a wrong checksum is the last one before preallocated zeros: its
