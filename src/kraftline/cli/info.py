@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -18,6 +18,7 @@ from kraftline.inspect.info_text import file_text, log_directory_text, partition
 
 # Wide enough for a table in a file or a pipe, where no terminal says how wide it is.
 _PIPED_WIDTH = 120
+_NARROW = 100
 
 
 @click.command(name="info")
@@ -50,7 +51,7 @@ def command(ctx: click.Context, path: str, everything: bool, form: str) -> None:
         click.echo(f"kraftline: {error}", err=True)
         ctx.exit(2)
     if form == "table":
-        _print(_text(found, everything))
+        _print(found, everything)
     elif form == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(as_object(found)), indent=2))
     elif form == "jsonl":
@@ -61,21 +62,22 @@ def command(ctx: click.Context, path: str, everything: bool, form: str) -> None:
     ctx.exit(1 if found.unreadable else 0)
 
 
-def _text(found: Info, everything: bool) -> Iterator[RenderableType]:
+def _text(found: Info, everything: bool, width: int) -> Iterator[RenderableType]:
     if isinstance(found, FileInfo):
         return file_text(found)
     if isinstance(found, PartitionInfo):
         return partition_text(found, everything=everything)
-    return log_directory_text(found, everything=everything)
+    return log_directory_text(found, everything=everything, narrow=width < _NARROW)
 
 
-def _print(parts: Iterable[RenderableType]) -> None:
+def _print(found: Info, everything: bool) -> None:
     console = Console(highlight=False)
     if console.is_terminal:
-        console.print(*parts, sep="\n")
+        console.print(*_text(found, everything, console.width), sep="\n")
         return
     text = io.StringIO()
-    Console(highlight=False, file=text, width=_PIPED_WIDTH).print(*parts, sep="\n")
+    console = Console(highlight=False, file=text, width=_PIPED_WIDTH)
+    console.print(*_text(found, everything, console.width), sep="\n")
     for line in text.getvalue().splitlines():
         click.echo(line.rstrip())  # tables fill up with spaces
 

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from kraftline.errors import BadData, KraftlineError
+from kraftline.inspect.info_segments import first_batch
 from kraftline.records.framing import as_view
 from kraftline.records.kernel import active as kernel
 from kraftline.records.record import Codec
@@ -67,8 +68,8 @@ def _segment(path: str, unreadable: list[str]) -> dict[str, Any]:
     codecs: Counter[str] = Counter()
     magics: Counter[int] = Counter()
     producers: set[int] = set()
-    first: list[int] | None = None
-    last_offset, newest, oldest, epochs = -1, _NO_TIMESTAMP, None, set()
+    first = first_batch(path)
+    last_offset, newest, epochs = -1, _NO_TIMESTAMP, set()
     with SegmentReader(path, on_damage=damages.append) as reader:
         for run in reader.runs():
             view, at = as_view(run.buffer), run.start
@@ -87,20 +88,16 @@ def _segment(path: str, unreadable: list[str]) -> dict[str, Any]:
                 epochs.update(columns[kernel.LEADER_EPOCH])
                 if len(producers) < 1000:
                     producers.update(columns[kernel.PRODUCER_ID])
-                if first is None:
-                    first = [columns[kernel.BASE_OFFSET][0], columns[kernel.BASE_TIMESTAMP][0]]
                 last_offset = (
                     columns[kernel.BASE_OFFSET][-1] + columns[kernel.LAST_OFFSET_DELTA][-1]
                 )
                 newest = max(newest, *columns[kernel.MAX_TIMESTAMP])
-                times = [t for t in columns[kernel.BASE_TIMESTAMP] if t != _NO_TIMESTAMP]
-                oldest = min(times + ([] if oldest is None else [oldest]), default=None)
         tail = reader.tail
     unreadable += [f"position {d.position}: {d.reason}" for d in damages]
     return {
         "first_offset": None if first is None else first[0],
-        "last_offset": None if first is None else last_offset,
-        "first_timestamp": oldest,
+        "last_offset": last_offset if batches else None,
+        "first_timestamp": None if first is None else first[1],
         "last_timestamp": None if newest == _NO_TIMESTAMP else newest,
         "batches": batches,
         # Formats v0 and v1 do not say how many records a wrapper holds.

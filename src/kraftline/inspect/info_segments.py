@@ -7,7 +7,7 @@ import os
 
 import msgspec
 
-from kraftline.errors import NotKafka
+from kraftline.errors import KraftlineError, NotKafka
 from kraftline.storage import offset_index, time_index
 from kraftline.storage.batch_search import TO_MAGIC, Frame, frame_at, implausible, read_header
 from kraftline.storage.files import unreadable
@@ -18,6 +18,8 @@ from kraftline.storage.segment import Damage, SegmentReader, TailKind
 _WINDOW = 64 * 1024
 _HEADER = 61
 _DELETE_HORIZON = 0x40
+_APPEND_TIME = 0x08
+_CODEC = 0x07
 _NO_TIMESTAMP = -1
 
 
@@ -48,7 +50,7 @@ def probe_segment(segment: Segment) -> SegmentInfo:
     )
     if segment.size == 0:
         return empty
-    first = _first(segment.path)
+    first = first_batch(segment.path)
     start = last_position(_companion(segment, FileKind.OFFSET_INDEX), segment.size)
     damages: list[Damage] = []
     last, newest, tail = _end(segment.path, start, damages)
@@ -71,7 +73,7 @@ def _companion(segment: Segment, kind: FileKind) -> str | None:
     return next((c.path for c in segment.companions if c.kind is kind and c.size), None)
 
 
-def _first(path: str) -> tuple[int, int | None] | None:
+def first_batch(path: str) -> tuple[int, int | None] | None:
     """Offset and time of the first batch; None where none is whole."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -85,11 +87,24 @@ def _first(path: str) -> tuple[int, int | None] | None:
     finally:
         os.close(fd)
     frame = frame_at(head, 0, 0)
-    timestamp = frame.max_timestamp
-    if frame.magic == 2 and not head[22] & _DELETE_HORIZON:
+    timestamp, offset = frame.max_timestamp, frame.base_offset
+    if frame.magic == 2 and not head[22] & (_DELETE_HORIZON | _APPEND_TIME):
         base = int.from_bytes(head[27:35], "big", signed=True)
         timestamp = base if base != _NO_TIMESTAMP else timestamp
-    return frame.base_offset, None if timestamp == _NO_TIMESTAMP else timestamp
+    elif frame.magic < 2 and head[17] & _CODEC:
+        offset = _first_inside(path, offset)
+    return offset, None if timestamp == _NO_TIMESTAMP else timestamp
+
+
+def _first_inside(path: str, otherwise: int) -> int:
+    """The first offset in a compressed message set, whose header has only its last."""
+    try:
+        with SegmentReader(path, window=_WINDOW) as reader:
+            for batch, _ in reader.batches(end=1, check=False):
+                return batch.base_offset
+    except KraftlineError:
+        pass
+    return otherwise
 
 
 def _end(path: str, start: int, damages: list[Damage]) -> tuple[Frame | None, int, str]:

@@ -24,7 +24,9 @@ _NONE = "-"
 _TIMES = ("timestamp", "written")
 
 
-def log_directory_text(info: LogDirectoryInfo, *, everything: bool) -> Iterator[RenderableType]:
+def log_directory_text(
+    info: LogDirectoryInfo, *, everything: bool, narrow: bool
+) -> Iterator[RenderableType]:
     yield _title("Log directory", info.path)
     yield _facts(
         [
@@ -38,10 +40,10 @@ def log_directory_text(info: LogDirectoryInfo, *, everything: bool) -> Iterator[
     )
     if info.metadata_log is not None:
         yield from _metadata(info.metadata_log, info.quorum)
-    yield from _topics(info.topics, everything)
+    yield from _topics(info.topics, everything, narrow)
     if info.others:
         yield _heading(f"Not in service: {len(info.others)}")
-        yield _partitions(info.others, everything)
+        yield _partitions(info.others, everything, narrow)
     yield from _remarks(info.odd, info.unreadable)
 
 
@@ -91,7 +93,8 @@ def partition_text(info: PartitionInfo, *, everything: bool) -> Iterator[Rendera
 
 
 def file_text(info: FileInfo) -> Iterator[RenderableType]:
-    yield _title(info.kind.capitalize(), info.path)
+    name = info.kind if "." in info.kind else info.kind.capitalize()
+    yield _title(name, info.path)
     facts = [("size", show_size(info.size))]
     for name, value in info.content.items():
         facts.append((name.replace("_", " "), _value(name, value)))
@@ -146,7 +149,7 @@ def _metadata(log: PartitionInfo, quorum: QuorumInfo | None) -> Iterator[Rendera
         facts.append(("quorum", f"{leader} in epoch {quorum.leader_epoch}{voted}{voters}"))
     segments = f"{_plural(log.segment_count, 'segment')}, {show_size(log.size)}"
     facts += [
-        ("log", f"{_offsets(log.first_offset, log.end_offset)}, {segments}"),
+        ("log", f"offsets {_offsets(log.first_offset, log.end_offset)}, {segments}"),
         ("times", _span(log.first_timestamp, log.last_timestamp)),
     ]
     yield _facts(facts)
@@ -174,7 +177,9 @@ def _snapshots(snapshots: Sequence[SnapshotInfo]) -> Table:
     return table
 
 
-def _topics(topics: Sequence[TopicInfo], everything: bool) -> Iterator[RenderableType]:
+def _topics(
+    topics: Sequence[TopicInfo], everything: bool, narrow: bool
+) -> Iterator[RenderableType]:
     partitions = [p for topic in topics for p in topic.partitions]
     if not topics:
         return
@@ -184,7 +189,7 @@ def _topics(topics: Sequence[TopicInfo], everything: bool) -> Iterator[Renderabl
         "largest first"
     )
     if len(partitions) <= _ROWS or everything:
-        yield _partitions(partitions, True)
+        yield _partitions(partitions, True, narrow)
         return
     table = _table(
         ("topic", "fold"),
@@ -211,29 +216,21 @@ def _topics(topics: Sequence[TopicInfo], everything: bool) -> Iterator[Renderabl
         yield Text(f"… and {len(topics) - _ROWS:,} more topics (--all shows every partition)")
 
 
-def _partitions(partitions: Sequence[PartitionInfo], everything: bool) -> Table:
-    table = _table(
-        ("partition", "fold"),
-        ("size", "right"),
-        ("segments", "right"),
-        ("offsets", "right"),
-        ("oldest (UTC)", ""),
-        ("newest (UTC)", ""),
-    )
+def _partitions(partitions: Sequence[PartitionInfo], everything: bool, narrow: bool) -> Table:
+    columns = [("partition", "fold"), ("size", "right"), ("offsets", "right")]
+    if not narrow:
+        columns += [("segments", "right"), ("oldest (UTC)", "")]
+    table = _table(*columns, ("newest (UTC)", ""))
     for info in partitions if everything else partitions[:_ROWS]:
         name = f"{info.topic}-{info.partition}"
         if len(name) > 60:
             name = f"{name[:40]}…{name[-10:]}"
         if info.state != "normal":
             name += f" ({info.state})"
-        table.add_row(
-            name,
-            show_size(info.size),
-            str(info.segment_count),
-            _offsets(info.first_offset, info.end_offset),
-            _minute(info.first_timestamp),
-            _minute(info.last_timestamp),
-        )
+        cells = [name, show_size(info.size), _offsets(info.first_offset, info.end_offset)]
+        if not narrow:
+            cells += [str(info.segment_count), _minute(info.first_timestamp)]
+        table.add_row(*cells, _minute(info.last_timestamp))
     return table
 
 
@@ -329,12 +326,16 @@ def _minute(timestamp: int | None) -> str:
 
 
 def _value(name: str, value: Any) -> str:
-    if value is None or value == [] or value == {}:
+    if value is None or value in ("", [], (), {}):
         return _NONE
+    if name == "last_contained_log_timestamp" and value == 0:
+        return _NONE  # what a formatted directory starts with
     if name.endswith(_TIMES) and isinstance(value, int):
         return f"{_time(value)} UTC ({value})"
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_value(key, item)}" for key, item in value.items())
+        return ", ".join(
+            f"{key.replace('_', ' ')} {_value(key, item)}" for key, item in value.items()
+        )
     if isinstance(value, list | tuple):
         shown = [_value("", item) for item in value[:_ROWS]]
         more = [f"… and {len(value) - _ROWS:,} more"] if len(value) > _ROWS else []
