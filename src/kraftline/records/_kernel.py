@@ -393,7 +393,7 @@ def scan(
                 table[t + _BASE_TIMESTAMP] = _i64(buf, pos + 27)
                 table[t + _MAX_TIMESTAMP] = _i64(buf, pos + 35)
                 table[t + _PRODUCER_ID] = _i64(buf, pos + 43)
-                table[t + _PRODUCER_EPOCH] = _i32(buf, pos + 49) >> 16
+                table[t + _PRODUCER_EPOCH] = _i32(buf, pos + 51) >> 16
                 table[t + _BASE_SEQUENCE] = _i32(buf, pos + 53)
                 table[t + _COUNT] = _i32(buf, pos + 57)
                 table[t + _BODY] = pos + 61
