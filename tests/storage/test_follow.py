@@ -10,6 +10,7 @@ import pytest
 
 from kraftline.errors import NotKafka
 from kraftline.records.framing import batches
+from kraftline.storage import follow as follow_module
 from kraftline.storage.follow import follow
 from kraftline.storage.segment import Damage
 from kraftline.storage.segment_write import write_segment
@@ -142,3 +143,33 @@ def test_a_real_writer_and_a_real_reader(tmp_path: Path) -> None:
 def test_a_directory_that_is_not_there_is_said_plainly(tmp_path: Path) -> None:
     with pytest.raises(NotKafka, match="no such"):
         next(follow(tmp_path / "no"))
+
+
+def test_a_rolled_segment_that_ends_within_a_batch_is_told(tmp_path: Path) -> None:
+    made = some_batches(4)  # offsets 0, 1-2, 3-5, 6
+    log(tmp_path, 0).write_bytes(made[0] + made[1][:-3])
+    log(tmp_path, 3).write_bytes(made[2] + made[3])
+    found: list[Damage] = []
+    read = [
+        batch.base_offset
+        for _, run in follow(tmp_path, wait=steps(), on_damage=found.append)
+        for batch in batches(run.buffer, run.start, run.end)
+    ]
+    assert read == [0, 3, 6]
+    assert [(d.position, d.length) for d in found] == [(len(made[0]), len(made[1]) - 3)]
+
+
+def test_a_segment_that_retention_took_first_is_stepped_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_segment(log(tmp_path, 0), some_batches(2))
+    write_segment(log(tmp_path, 12), some_batches(2, start=12))
+    real = follow_module._segment_for
+
+    def then_gone(folder: str, offset: int) -> int | None:
+        found = real(folder, offset)
+        log(tmp_path, 0).unlink(missing_ok=True)
+        return found
+
+    monkeypatch.setattr(follow_module, "_segment_for", then_gone)
+    assert offsets(tmp_path, steps()) == [12, 13]

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kraftline.errors import NotKafka, TooLarge
+from kraftline.storage.offset_index import OffsetEntry, format_offset_index
 from kraftline.storage.segment import Damage, SegmentReader, TailKind
 from kraftline.storage.segment_write import write_segment
 from tests.fixture_files import name_of, says
@@ -194,3 +195,15 @@ def test_a_file_read_in_parts_gives_every_batch_once(
 def test_a_missing_segment_is_said_plainly(tmp_path: Path) -> None:
     with pytest.raises(NotKafka, match="no such file"):
         SegmentReader(tmp_path / LOG)
+
+
+def test_a_stale_index_that_leads_too_far_is_not_believed(tmp_path: Path) -> None:
+    path = tmp_path / LOG
+    write_segment(path, some_batches(300, value_size=200))
+    with SegmentReader(path) as reader:
+        expected = reader.position_of_offset(100)
+        frames = list(reader.frames())
+        # Says of a batch near the end that it holds offset 50.
+        lie = [OffsetEntry(50, frames[-5].position)]
+        path.with_suffix(".index").write_bytes(format_offset_index(0, lie))
+        assert reader.position_of_offset(100) == expected

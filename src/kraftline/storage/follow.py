@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple
 
-from kraftline.storage.files import Path, unreadable
+from kraftline.errors import NotKafka
+from kraftline.storage.files import Path, unreadable, vanished
 from kraftline.storage.names import FileKind, Working, format_segment_file, parse_segment_file
-from kraftline.storage.segment import Damage, Run, SegmentReader
+from kraftline.storage.segment import Damage, Run, SegmentReader, TailKind
 
 
 class Followed(NamedTuple):
@@ -34,42 +35,62 @@ def follow(
     """
     wait = wait or _nap
     folder = os.fspath(directory)
-    while (base := _segment_for(folder, start_offset)) is None:
-        if not wait():
-            return
+    base = None
     while True:
-        path = os.path.join(folder, format_segment_file(base))
-        with SegmentReader(path, on_damage=on_damage) as reader:
-            position = reader.position_of_offset(start_offset) if start_offset > base else 0
-            position = reader.size() if position is None else position
-            while True:
-                # Asked for before reading: a segment gets its last bytes before the next begins.
-                following = _segment_after(folder, base)
-                size = reader.size()
-                if size < position:
-                    cut = Damage(
-                        file=path,
-                        position=size,
-                        length=position - size,
-                        reason="the file was cut while it was read; its end was taken back",
-                    )
-                    if on_damage is None:
-                        raise cut.error()
-                    on_damage(cut)
-                    position = size
-                grown = position
-                for run in reader.runs(position, live=following is None):
-                    yield Followed(base, run)
-                    position = run.position + run.end - run.start
-                if reader.tail is not None:
-                    position = max(position, reader.tail.position)
-                if position > grown:
-                    continue
-                if following is not None:
-                    break
-                if not wait():
-                    return
-        base, start_offset = following, following
+        base = _segment_for(folder, start_offset) if base is None else base
+        if base is None:
+            if not wait():
+                return
+            continue
+        try:
+            path = os.path.join(folder, format_segment_file(base))
+            reader = SegmentReader(path, on_damage=on_damage)
+        except NotKafka as error:
+            if not vanished(error):
+                raise
+            base = None  # retention was faster: the oldest segment is another one now
+            continue
+        with reader:
+            following = yield from _to_its_end(reader, folder, start_offset, wait)
+        if following is None:
+            return
+        base = start_offset = following
+
+
+def _to_its_end(
+    reader: SegmentReader,
+    folder: str,
+    start_offset: int,
+    wait: Callable[[], bool],
+) -> Generator[Followed, None, int | None]:
+    """Follow one segment until another begins, whose base offset is returned."""
+    base = reader.base_offset
+    found = reader.position_of_offset(start_offset) if start_offset > base else 0
+    position = reader.size() if found is None else found
+    while True:
+        # Asked for before reading: a segment gets its last bytes before the next one begins.
+        following = _segment_after(folder, base)
+        size = reader.size()
+        if size < position:
+            reader.report(
+                size, position - size, "the file was cut while it was read: its end was taken back"
+            )
+            position = size
+        before = position
+        for run in reader.runs(position, live=following is None):
+            yield Followed(base, run)
+            position = run.position + run.end - run.start
+        tail = reader.tail
+        if tail is not None:
+            position = max(position, tail.position)
+        if position > before:
+            continue
+        if following is not None:
+            if tail is not None and tail.kind is TailKind.PARTIAL:
+                reader.report(tail.position, tail.length, "the segment ends within a batch")
+            return following
+        if not wait():
+            return None
 
 
 def _nap() -> bool:

@@ -20,11 +20,11 @@ import msgspec
 
 from kraftline.errors import Corrupt
 from kraftline.storage.files import Path, Source, load, write_aside
-from kraftline.storage.names import MAX_INT, base_offset_of
+from kraftline.storage.names import base_offset_of
 
 ENTRY = 8
-# Kafka maps an index into memory, so none is beyond this.
-MAX_SIZE = MAX_INT
+# Kafka's default is 10 MiB; this is a segment of 1 GiB with an entry every 64 bytes.
+MAX_SIZE = 128 * 1024 * 1024
 
 
 class OffsetEntry(msgspec.Struct, frozen=True, gc=False):
@@ -52,12 +52,14 @@ class OffsetIndex(msgspec.Struct, frozen=True):
             yield OffsetEntry(base + relative, position)
 
 
-def read_offset_index(source: Source, base_offset: int | None = None) -> OffsetIndex:
+def read_offset_index(
+    source: Source, base_offset: int | None = None, *, limit: int = MAX_SIZE
+) -> OffsetIndex:
     """Parse an index; its base offset is in its file name unless told.
 
     Corrupt where sizes, order or the zero tail are not what Kafka writes.
     """
-    data, file = load(source, MAX_SIZE)
+    data, file = load(source, limit)
     if base_offset is None:
         base_offset = (base_offset_of(file) if file else None) or 0
     if len(data) % ENTRY:

@@ -103,7 +103,7 @@ class SegmentReader:
         self.tail: Tail | None = None
         self._window = max(window, 4096)
         self._max_batch = max_batch_bytes
-        self._on_damage = on_damage
+        self.on_damage = on_damage
         self._buffer: memoryview | None = None
         self._table = array("q", bytes(8 * kernel.STRIDE * _ROWS))
         try:
@@ -148,7 +148,7 @@ class SegmentReader:
                         size = batch.size_in_bytes
                         if self._half_written(position, size):
                             return
-                        self._report(position, size, error.reason, error.offset)
+                        self.report(position, size, error.reason, error.offset)
                         continue
                 yield batch, position
 
@@ -265,7 +265,11 @@ class SegmentReader:
         if index is None:
             return 0
         position = offset_index.lookup(index, offset).position
-        return position if self._is_batch(position) else 0
+        header = batch_search.read_header(self._fd, position)
+        # A stale index may lead too far, and then the batch would be missed.
+        if header is None or header[0] > offset or not self._is_batch(position):
+            return 0
+        return position
 
     def _companion(self, kind: FileKind, read: Callable[[str], _Index]) -> _Index | None:
         stem, suffix = os.path.splitext(self.path)
@@ -327,7 +331,7 @@ class SegmentReader:
                 if half:
                     reason = "its checksum is wrong, and its length leads past the next batch"
                 length = found - before.position
-                self._report(before.position, length, reason, before.base_offset)
+                self.report(before.position, length, reason, before.base_offset)
                 return before.position, found
         offset = None if before is None else before.last_offset + 1
         header = batch_search.read_header(self._fd, at)
@@ -340,7 +344,7 @@ class SegmentReader:
                 self.tail = Tail(TailKind.PARTIAL, at, limit - at)
                 return at, None
             reason = "its length leads past the end of the file, but other batches follow"
-            self._report(at, found - at, reason, offset)
+            self.report(at, found - at, reason, offset)
             return at, found
         assert header is not None  # only the half-written have none
         end = at + OVERHEAD + header[1]
@@ -348,7 +352,7 @@ class SegmentReader:
         too_large = whole and batch_search.implausible(*header) is None
         resume = end if whole else self._find(at + 1, trouble)
         upto = limit if resume is None else resume
-        self._report(at, upto - at, trouble.reason, offset, too_large=too_large)
+        self.report(at, upto - at, trouble.reason, offset, too_large=too_large)
         if upto == limit:
             self.tail = Tail(TailKind.COMPLETE, limit, 0)
             return at, None
@@ -366,9 +370,16 @@ class SegmentReader:
         self.tail = Tail(TailKind.PARTIAL, position, size)
         return True
 
-    def _report(
-        self, position: int, length: int, reason: str, offset: int | None, too_large: bool = False
+    def report(
+        self,
+        position: int,
+        length: int,
+        reason: str,
+        offset: int | None = None,
+        *,
+        too_large: bool = False,
     ) -> None:
+        """Tell of damage, or raise it where nobody listens."""
         damage = Damage(
             file=self.path,
             position=position,
@@ -377,9 +388,9 @@ class SegmentReader:
             offset=offset,
             too_large=too_large,
         )
-        if self._on_damage is None:
+        if self.on_damage is None:
             raise damage.error()
-        self._on_damage(damage)
+        self.on_damage(damage)
 
 
 class _Trouble(NamedTuple):

@@ -46,9 +46,11 @@ class TimeIndex(msgspec.Struct, frozen=True):
             yield TimeEntry(timestamp, base + relative)
 
 
-def read_time_index(source: Source, base_offset: int | None = None) -> TimeIndex:
+def read_time_index(
+    source: Source, base_offset: int | None = None, *, limit: int = MAX_SIZE
+) -> TimeIndex:
     """Parse an index; its base offset is in its file name unless told."""
-    data, file = load(source, MAX_SIZE)
+    data, file = load(source, limit)
     if base_offset is None:
         base_offset = (base_offset_of(file) if file else None) or 0
     if len(data) % ENTRY:
