@@ -511,11 +511,15 @@ class Reader:
         if self.pos != self.end:
             raise Corrupt(f"{self.end - self.pos} bytes left over", position=self.pos)
 
-    def metadata_frame(self) -> int:
-        """The three varints before a metadata record: its type << 16 | its version.
+    def metadata_frame(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> int:
+        """Moves to a metadata record and reads the three varints before it: type << 16 | version.
 
         -1 for a frame version other than 1: the caller has the words for that.
         """
+        if not 0 <= start <= end <= len(self.data):
+            self.reset(start, end)
+        self.pos = start
+        self.end = end
         frame: cython.longlong = self._uvarint()
         if frame != 1:
             return -1

@@ -33,8 +33,7 @@ class RecordReader:
     def read(self, start: int, end: int) -> tuple[Message, int]:
         """The record whose value lies at `start` up to `end`, and its version."""
         source = self._in
-        source.reset(start, end)
-        frame = source.metadata_frame()
+        frame = source.metadata_frame(start, end)
         read = _readers.get(frame)
         if read is None:
             read = _readers[frame] = reader(*_class_and_version(source, frame))
@@ -46,8 +45,7 @@ class RecordReader:
     def read_json(self, start: int, end: int) -> Json:
         """The same as Kafka's tools print it: type, version, data."""
         source = self._in
-        source.reset(start, end)
-        frame = source.metadata_frame()
+        frame = source.metadata_frame(start, end)
         known = _json_readers.get(frame)
         if known is None:
             read = json_reader(*_class_and_version(source, frame))
