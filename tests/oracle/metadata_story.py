@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.oracle.driver import SASL, Driver, wait_until
 from tests.oracle.kafka import KraftCluster
-from tests.oracle.lines import Refused
+from tests.oracle.lines import Json, Refused
 
 
 def small_logs(version: str) -> dict[str, str]:
@@ -130,10 +130,19 @@ def tokens(kafka: KraftCluster) -> None:
     with Driver(kafka.sasl_bootstrap, SASL) as driver:
         kept = driver.do("createToken", renewers=["alice", "bob"])
         gone = driver.do("createToken")
-        # Each broker learns of a token a moment after the controller wrote it.
-        time.sleep(2)
-        driver.do("renewToken", hmac=kept["hmac"])
-        driver.do("expireToken", hmac=gone["hmac"])
+        wait_until(lambda: done(driver, "renewToken", kept["hmac"]), "the token to renew")
+        wait_until(lambda: done(driver, "expireToken", gone["hmac"]), "the token to expire")
+
+
+def done(driver: Driver, op: str, hmac: Json) -> bool:
+    """Nodes learn of a token a moment after the controller wrote it."""
+    try:
+        driver.do(op, hmac=hmac)
+    except Refused as reason:
+        if "DelegationTokenNotFound" not in str(reason):
+            raise
+        return False
+    return True
 
 
 def producer_ids(driver: Driver, topic: str) -> None:
