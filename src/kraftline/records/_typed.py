@@ -33,32 +33,80 @@ _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
-def _be(
-    buf: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, width: cython.int
-) -> cython.longlong:
-    """A signed big-endian integer."""
+def _i16(buf: cython.const[cython.uchar][::1], at: cython.Py_ssize_t) -> cython.longlong:
     v: cython.longlong = buf[at]
-    i: cython.Py_ssize_t
-    if v > 127:
-        v = v - 256
-    for i in range(1, width):
-        v = v * 256 + buf[at + i]
-    return v
+    v = (v << 8) | buf[at + 1]
+    return v - 65536 if v > 0x7FFF else v
 
 
 @cython.cfunc
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
-def _varint_size(
-    buf: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, end: cython.Py_ssize_t
-) -> cython.Py_ssize_t:
-    """How many bytes a varint takes; 0 when it does not end in ten bytes or before `end`."""
+def _i32(buf: cython.const[cython.uchar][::1], at: cython.Py_ssize_t) -> cython.longlong:
+    v: cython.longlong = buf[at]
+    v = (v << 8) | buf[at + 1]
+    v = (v << 8) | buf[at + 2]
+    v = (v << 8) | buf[at + 3]
+    return v - 0x7FFFFFFF - 0x7FFFFFFF - 2 if v > 0x7FFFFFFF else v
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _i64(buf: cython.const[cython.uchar][::1], at: cython.Py_ssize_t) -> cython.longlong:
+    low: cython.longlong = buf[at + 4]
+    low = (low << 8) | buf[at + 5]
+    low = (low << 8) | buf[at + 6]
+    low = (low << 8) | buf[at + 7]
+    return (_i32(buf, at) << 32) | low
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _int(
+    buf: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, width: cython.Py_ssize_t
+) -> cython.longlong:
+    """A signed big-endian integer of one, two, four or eight bytes."""
+    if width == 4:
+        return _i32(buf, at)
+    if width == 8:
+        return _i64(buf, at)
+    if width == 2:
+        return _i16(buf, at)
+    return buf[at] - 256 if buf[at] > 127 else buf[at]
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _varint(
+    buf: cython.const[cython.uchar][::1],
+    at: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    most: cython.Py_ssize_t,
+) -> cython.longlong:
+    """An unsigned varint of at most `most` (8) bytes: sixteen times its value, plus its size.
+
+    0 when it does not end in time. One number, because a C function gives back but one.
+    """
+    v: cython.longlong = 0
+    b: cython.longlong
     i: cython.Py_ssize_t = 0
-    while i < 10 and at + i < end:
+    if at < end:
+        b = buf[at]
+        if b < 128:
+            return (b << 4) | 1
+    while i < most and at + i < end:
+        b = buf[at + i]
+        v |= (b & 127) << (7 * i)
         i += 1
-        if buf[at + i - 1] < 128:
-            return i
+        if b < 128:
+            return (v << 4) | i
     return 0
 
 
@@ -66,34 +114,45 @@ def _varint_size(
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
-def _uvarint(
-    buf: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, size: cython.Py_ssize_t
-) -> cython.longlong:
-    """An unsigned varint below 2^62 of a known size; -1 when it is larger."""
-    v: cython.longlong = 0
-    i: cython.Py_ssize_t = size - 1
-    b: cython.longlong
-    if size > 8:
-        return -1
-    while i >= 0:
-        b = buf[at + i] & 127
-        v = v * 128 + b
-        i -= 1
-    return v
+def _signed(packed: cython.longlong) -> cython.longlong:
+    """The signed number that a varint stands for."""
+    return (packed >> 5) ^ -((packed >> 4) & 1)
 
 
 @cython.cfunc
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
-def _zigzag(
-    buf: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, size: cython.Py_ssize_t
-) -> cython.longlong:
-    """A signed varint of a known size, of up to 56 bits (timestamps' and offsets' deltas)."""
-    v: cython.longlong = _uvarint(buf, at, size)
-    if v & 1:
-        return -(v >> 1) - 1
-    return v >> 1
+def _put16(out: cython.uchar[::1], at: cython.Py_ssize_t, v: cython.longlong) -> cython.void:
+    """Store little-endian, as Arrow wants it."""
+    out[at] = v & 255
+    out[at + 1] = (v >> 8) & 255
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _put32(out: cython.uchar[::1], at: cython.Py_ssize_t, v: cython.longlong) -> cython.void:
+    out[at] = v & 255
+    out[at + 1] = (v >> 8) & 255
+    out[at + 2] = (v >> 16) & 255
+    out[at + 3] = (v >> 24) & 255
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _put64(out: cython.uchar[::1], at: cython.Py_ssize_t, v: cython.longlong) -> cython.void:
+    out[at] = v & 255
+    out[at + 1] = (v >> 8) & 255
+    out[at + 2] = (v >> 16) & 255
+    out[at + 3] = (v >> 24) & 255
+    out[at + 4] = (v >> 32) & 255
+    out[at + 5] = (v >> 40) & 255
+    out[at + 6] = (v >> 48) & 255
+    out[at + 7] = (v >> 56) & 255
 
 
 @cython.cfunc
@@ -101,13 +160,19 @@ def _zigzag(
 @cython.nogil
 @cython.exceptval(check=False)
 def _put(
-    out: cython.uchar[::1], at: cython.Py_ssize_t, v: cython.longlong, width: cython.int
+    out: cython.uchar[::1],
+    at: cython.Py_ssize_t,
+    v: cython.longlong,
+    width: cython.Py_ssize_t,
 ) -> cython.void:
-    """Store little-endian, as Arrow wants it."""
-    i: cython.Py_ssize_t
-    for i in range(width):
-        out[at + i] = v & 255
-        v >>= 8
+    if width == 4:
+        _put32(out, at, v)
+    elif width == 8:
+        _put64(out, at, v)
+    elif width == 2:
+        _put16(out, at, v)
+    else:
+        out[at] = v & 255
 
 
 @cython.cfunc
@@ -166,10 +231,10 @@ def metadata_columns(
 ) -> tuple:
     """Walk the whole batches in `buf[start:end]`; give (position reached, rows put in `aside`).
 
-    `entries[type * versions + version]` is the program's first instruction or -1; instruction 0 of a
-    program names the type's row counter and its five meta buffers. `counters` holds how many rows,
-    elements and bytes there are so far; `bases` where each buffer starts in `out`. With `known` < 0
-    the call only counts; else it fills, and passes over the `known` rows that counting put aside.
+    `entries[type * versions + version]` is the program's first instruction or -1; that one names
+    the type's row counter and its five meta buffers. `counters` holds how many rows, elements and
+    bytes there are so far; `bases` where each buffer starts in `out`. With `known` < 0 the call
+    only counts; else it fills, and passes over the `known` rows that counting put aside.
     """
     pos: cython.Py_ssize_t = start
     batch_end: cython.Py_ssize_t
@@ -178,13 +243,14 @@ def metadata_columns(
     at: cython.Py_ssize_t
     vs: cython.Py_ssize_t
     size: cython.Py_ssize_t
+    packed: cython.longlong
     pc: cython.Py_ssize_t
     sp: cython.Py_ssize_t
     row: cython.Py_ssize_t
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     k: cython.Py_ssize_t
-    width: cython.int
+    width: cython.Py_ssize_t
     op: cython.longlong
     n: cython.longlong
     v: cython.longlong
@@ -218,15 +284,15 @@ def metadata_columns(
                 break
             if end - pos < 61:
                 break
-            length = _be(buf, pos + 8, 4)
+            length = _i32(buf, pos + 8)
             if length < 49 or length > end - pos - 12:
                 break
             batch_position = file_position + pos - start
             batch_end = pos + 12 + length
-            base_offset = _be(buf, pos, 8)
-            epoch = _be(buf, pos + 12, 4)
-            attributes = _be(buf, pos + 21, 2)
-            count = _be(buf, pos + 57, 4)
+            base_offset = _i64(buf, pos)
+            epoch = _i32(buf, pos + 12)
+            attributes = _i16(buf, pos + 21)
+            count = _i32(buf, pos + 57)
             reason = -1
             if buf[pos + 16] != 2 or attributes & 7:
                 reason = 1  # OTHER_BATCH
@@ -249,8 +315,8 @@ def metadata_columns(
                 put += 1
                 pos = batch_end
                 continue
-            base_timestamp = _be(buf, pos + 27, 8)
-            max_timestamp = _be(buf, pos + 35, 8)
+            base_timestamp = _i64(buf, pos + 27)
+            max_timestamp = _i64(buf, pos + 35)
             append_time = (attributes & 8) != 0
             at = pos + 61
             for r in range(count):
@@ -260,41 +326,41 @@ def metadata_columns(
                 rec_end = at
                 offset = base_offset
                 while True:  # left by `break` with a reason, or with reason -1
-                    size = _varint_size(buf, at, batch_end)
-                    if size == 0:
+                    packed = _varint(buf, at, batch_end, 5)
+                    if packed == 0:
                         break
-                    length = _zigzag(buf, at, size)
-                    at += size
+                    length = _signed(packed)
+                    at += packed & 15
                     if length < 6 or length > batch_end - at:
                         break
                     rec_end = at + length
                     at += 1  # attributes
-                    size = _varint_size(buf, at, rec_end)
-                    if size == 0 or size > 8:
+                    packed = _varint(buf, at, rec_end, 8)
+                    if packed == 0:
                         break
-                    timestamp = base_timestamp + _zigzag(buf, at, size)
+                    timestamp = base_timestamp + _signed(packed)
                     if append_time:
                         timestamp = max_timestamp
-                    at += size
-                    size = _varint_size(buf, at, rec_end)
-                    if size == 0 or size > 5:
+                    at += packed & 15
+                    packed = _varint(buf, at, rec_end, 5)
+                    if packed == 0:
                         break
-                    offset = base_offset + _zigzag(buf, at, size)
-                    at += size
-                    size = _varint_size(buf, at, rec_end)
-                    if size == 0 or size > 5:
+                    offset = base_offset + _signed(packed)
+                    at += packed & 15
+                    packed = _varint(buf, at, rec_end, 5)
+                    if packed == 0:
                         break
-                    length = _zigzag(buf, at, size)
-                    at += size
+                    length = _signed(packed)
+                    at += packed & 15
                     if length > 0:
                         if length > rec_end - at:
                             break
                         at += length
-                    size = _varint_size(buf, at, rec_end)
-                    if size == 0 or size > 5:
+                    packed = _varint(buf, at, rec_end, 5)
+                    if packed == 0:
                         break
-                    length = _zigzag(buf, at, size)
-                    at += size
+                    length = _signed(packed)
+                    at += packed & 15
                     if length > rec_end - at:
                         break
                     vs = at
@@ -306,15 +372,15 @@ def metadata_columns(
                     if buf[at] != 1:
                         break
                     at += 1
-                    size = _varint_size(buf, at, value_end)
-                    kind = _uvarint(buf, at, size) if size > 0 else -1
-                    at += size
+                    packed = _varint(buf, at, value_end, 5)
+                    kind = packed >> 4 if packed > 0 else -1
+                    at += packed & 15
                     if kind < 0 or kind >= types:
                         reason = 4  # UNKNOWN_TYPE
                         break
-                    size = _varint_size(buf, at, value_end)
-                    version = _uvarint(buf, at, size) if size > 0 else -1
-                    at += size
+                    packed = _varint(buf, at, value_end, 5)
+                    version = packed >> 4 if packed > 0 else -1
+                    at += packed & 15
                     if version < 0 or version >= versions:
                         reason = 5  # UNKNOWN_VERSION
                         break
@@ -330,11 +396,11 @@ def metadata_columns(
                     sp = 0
                     row = counters[program[pc + 1]]
                     if fill:
-                        _put(out, bases[program[pc + 2]] + row * 8, offset, 8)
-                        _put(out, bases[program[pc + 2] + 1] + row * 8, timestamp, 8)
-                        _put(out, bases[program[pc + 2] + 2] + row * 4, epoch, 4)
-                        _put(out, bases[program[pc + 2] + 3] + row * 8, batch_position, 8)
-                        _put(out, bases[program[pc + 2] + 4] + row * 2, version, 2)
+                        _put64(out, bases[program[pc + 2]] + row * 8, offset)
+                        _put64(out, bases[program[pc + 2] + 1] + row * 8, timestamp)
+                        _put32(out, bases[program[pc + 2] + 2] + row * 4, epoch)
+                        _put64(out, bases[program[pc + 2] + 3] + row * 8, batch_position)
+                        _put16(out, bases[program[pc + 2] + 4] + row * 2, version)
                     pc += 8
                     while True:
                         op = program[pc]
@@ -343,30 +409,23 @@ def metadata_columns(
                             if value_end - at < width:
                                 break
                             if fill:
-                                row = counters[program[pc + 1]]
-                                if width == 4:
-                                    _put(out, bases[program[pc + 3]] + row * 4, _be(buf, at, 4), 4)
-                                elif width == 8:
-                                    _put(out, bases[program[pc + 3]] + row * 8, _be(buf, at, 8), 8)
-                                elif width == 2:
-                                    _put(out, bases[program[pc + 3]] + row * 2, _be(buf, at, 2), 2)
-                                else:
-                                    out[bases[program[pc + 3]] + row] = buf[at]
+                                k = bases[program[pc + 3]] + counters[program[pc + 1]] * width
+                                _put(out, k, _int(buf, at, width), width)
                             at += width
                         elif (
                             op == 4 or op == 5 or op == 6
                         ):  # COMPACT_BYTES, SHORT_BYTES, LONG_BYTES
                             if op == 4:  # COMPACT_BYTES
-                                size = _varint_size(buf, at, value_end)
-                                if size == 0 or size > 5:
+                                packed = _varint(buf, at, value_end, 5)
+                                if packed == 0:
                                     break
-                                n = _uvarint(buf, at, size) - 1
-                                at += size
+                                n = (packed >> 4) - 1
+                                at += packed & 15
                             else:
                                 size = 2 if op == 5 else 4
                                 if value_end - at < size:
                                     break
-                                n = _be(buf, at, size)
+                                n = _i16(buf, at) if size == 2 else _i32(buf, at)
                                 at += size
                             row = counters[program[pc + 1]]
                             if n < 0:
@@ -385,7 +444,7 @@ def metadata_columns(
                                 k = bases[program[pc + 4]] + v
                                 for i in range(n):
                                     out[k + i] = buf[at + i]
-                                _put(out, bases[program[pc + 3]] + row * 4 + 4, v + n, 4)
+                                _put32(out, bases[program[pc + 3]] + row * 4 + 4, v + n)
                             counters[program[pc + 5]] = v + n
                             at += n
                         elif op == 3:  # UUID
@@ -394,7 +453,7 @@ def metadata_columns(
                             if fill:
                                 row = counters[program[pc + 1]]
                                 k = bases[program[pc + 4]] + row * 22
-                                _put(out, bases[program[pc + 3]] + row * 4 + 4, row * 22 + 22, 4)
+                                _put32(out, bases[program[pc + 3]] + row * 4 + 4, row * 22 + 22)
                                 i = at
                                 for j in range(5):
                                     b0 = buf[i]
@@ -414,14 +473,14 @@ def metadata_columns(
                             if op == 8:  # ARRAY
                                 if value_end - at < 4:
                                     break
-                                n = _be(buf, at, 4)
+                                n = _i32(buf, at)
                                 at += 4
                             else:
-                                size = _varint_size(buf, at, value_end)
-                                if size == 0 or size > 5:
+                                packed = _varint(buf, at, value_end, 5)
+                                if packed == 0:
                                     break
-                                n = _uvarint(buf, at, size) - 1
-                                at += size
+                                n = (packed >> 4) - 1
+                                at += packed & 15
                             row = counters[program[pc + 1]]
                             if n < 0:
                                 if program[pc + 2] < 0 or n < -1:
@@ -431,14 +490,14 @@ def metadata_columns(
                                 out[bases[program[pc + 2]] + (row >> 3)] |= 1 << (row & 7)
                             v = counters[program[pc + 4]]
                             if fill:
-                                _put(out, bases[program[pc + 3]] + row * 4 + 4, v + n, 4)
+                                _put32(out, bases[program[pc + 3]] + row * 4 + 4, v + n)
                             if op == 16:  # FIXED_ARRAY
                                 if n > (value_end - at) // 4:
                                     break
                                 if fill:
                                     k = bases[program[pc + 5]] + v * 4
                                     for i in range(n):
-                                        _put(out, k + i * 4, _be(buf, at + i * 4, 4), 4)
+                                        _put32(out, k + i * 4, _i32(buf, at + i * 4))
                                 at += n * 4
                                 counters[program[pc + 4]] = v + n
                             else:
@@ -457,11 +516,11 @@ def metadata_columns(
                                 continue
                             sp -= 4
                         elif op == 10:  # TAGS
-                            size = _varint_size(buf, at, value_end)
-                            if size == 0 or size > 5:
+                            packed = _varint(buf, at, value_end, 5)
+                            if packed == 0:
                                 break
-                            n = _uvarint(buf, at, size)
-                            at += size
+                            n = packed >> 4
+                            at += packed & 15
                             if n == 0:
                                 pc = program[pc + 7]
                                 continue
@@ -483,16 +542,16 @@ def metadata_columns(
                                 pc += 8
                                 continue
                             stack[sp - 4] -= 1
-                            size = _varint_size(buf, at, value_end)
-                            if size == 0 or size > 5:
+                            packed = _varint(buf, at, value_end, 5)
+                            if packed == 0:
                                 break
-                            v = _uvarint(buf, at, size)
-                            at += size
-                            size = _varint_size(buf, at, value_end)
-                            if size == 0 or size > 5:
+                            v = packed >> 4
+                            at += packed & 15
+                            packed = _varint(buf, at, value_end, 5)
+                            if packed == 0:
                                 break
-                            n = _uvarint(buf, at, size)
-                            at += size
+                            n = packed >> 4
+                            at += packed & 15
                             if v <= stack[sp - 3] or n > value_end - at:
                                 break
                             stack[sp - 3] = v
@@ -533,7 +592,7 @@ def metadata_columns(
                             if fill:
                                 row = counters[program[pc + 1]]
                                 v = counters[program[pc + 5]]
-                                _put(out, bases[program[pc + 3]] + row * 4 + 4, v, 4)
+                                _put32(out, bases[program[pc + 3]] + row * 4 + 4, v)
                                 if program[pc + 6] and program[pc + 2] >= 0:
                                     out[bases[program[pc + 2]] + (row >> 3)] |= 1 << (row & 7)
                         elif op == 13:  # DEFAULT_BOOL
@@ -544,7 +603,7 @@ def metadata_columns(
                             if fill:
                                 row = counters[program[pc + 1]]
                                 k = bases[program[pc + 4]] + row * 22
-                                _put(out, bases[program[pc + 3]] + row * 4 + 4, row * 22 + 22, 4)
+                                _put32(out, bases[program[pc + 3]] + row * 4 + 4, row * 22 + 22)
                                 for i in range(22):
                                     out[k + i] = 65
                         elif op == 17:  # JUMP
@@ -589,7 +648,9 @@ def metadata_columns(
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
-def _decimal(out: cython.uchar[::1], at: cython.Py_ssize_t, v: cython.longlong) -> cython.Py_ssize_t:
+def _decimal(
+    out: cython.uchar[::1], at: cython.Py_ssize_t, v: cython.longlong
+) -> cython.Py_ssize_t:
     """Write an integer as text (at most 20 bytes); give where it ends. -2^63 is never asked for."""
     n: cython.Py_ssize_t = 1
     t: cython.longlong
@@ -747,6 +808,7 @@ def metadata_lines(
     vs: cython.Py_ssize_t
     at: cython.Py_ssize_t
     size: cython.Py_ssize_t
+    packed: cython.longlong
     pc: cython.Py_ssize_t
     sp: cython.Py_ssize_t
     i: cython.Py_ssize_t
@@ -779,20 +841,20 @@ def metadata_lines(
         while pos < end:
             if end - pos < 61:
                 break
-            length = _be(buf, pos + 8, 4)
+            length = _i32(buf, pos + 8)
             if length < 49 or length > end - pos - 12:
                 break
             batch_end = pos + 12 + length
-            base_offset = _be(buf, pos, 8)
-            epoch = _be(buf, pos + 12, 4)
-            base_timestamp = _be(buf, pos + 27, 8)
-            producer_id = _be(buf, pos + 43, 8)
-            producer_epoch = _be(buf, pos + 51, 2)
-            count = _be(buf, pos + 57, 4)
+            base_offset = _i64(buf, pos)
+            epoch = _i32(buf, pos + 12)
+            base_timestamp = _i64(buf, pos + 27)
+            producer_id = _i64(buf, pos + 43)
+            producer_epoch = _i16(buf, pos + 51)
+            count = _i32(buf, pos + 57)
             # Plain: magic 2, no attribute at all, no sequence, timestamps and ids in decent range.
             if buf[pos + 16] != 2 or buf[pos + 21] != 0 or buf[pos + 22] != 0:
                 break
-            if _be(buf, pos + 53, 4) != -1 or buf[pos] > 63 or buf[pos + 27] > 63:
+            if _i32(buf, pos + 53) != -1 or buf[pos] > 63 or buf[pos + 27] > 63:
                 break
             if producer_id < -1 or count < 0 or count * 7 > batch_end - pos - 61:
                 break
@@ -800,33 +862,33 @@ def metadata_lines(
             good = True
             for r in range(count):
                 good = False
-                size = _varint_size(buf, at, batch_end)
-                if size == 0:
+                packed = _varint(buf, at, batch_end, 5)
+                if packed == 0:
                     break
-                length = _zigzag(buf, at, size)
-                at += size
+                length = _signed(packed)
+                at += packed & 15
                 if length < 6 or length > batch_end - at:
                     break
                 rec_end = at + length
                 at += 1
-                size = _varint_size(buf, at, rec_end)
-                if size == 0 or size > 6:
+                packed = _varint(buf, at, rec_end, 6)
+                if packed == 0:
                     break
-                timestamp = base_timestamp + _zigzag(buf, at, size)
-                at += size
-                size = _varint_size(buf, at, rec_end)
-                if size == 0 or size > 5:
+                timestamp = base_timestamp + _signed(packed)
+                at += packed & 15
+                packed = _varint(buf, at, rec_end, 5)
+                if packed == 0:
                     break
-                offset = base_offset + _zigzag(buf, at, size)
-                at += size
+                offset = base_offset + _signed(packed)
+                at += packed & 15
                 if rec_end - at < 3 or buf[at] != 1:  # the key is null
                     break
                 at += 1
-                size = _varint_size(buf, at, rec_end)
-                if size == 0 or size > 5:
+                packed = _varint(buf, at, rec_end, 5)
+                if packed == 0:
                     break
-                length = _zigzag(buf, at, size)
-                at += size
+                length = _signed(packed)
+                at += packed & 15
                 # The value, and behind it only a zero: no headers.
                 if length < 3 or at + length + 1 != rec_end or buf[rec_end - 1] != 0:
                     break
@@ -835,14 +897,14 @@ def metadata_lines(
                 if buf[at] != 1:
                     break
                 at += 1
-                size = _varint_size(buf, at, value_end)
-                kind = _uvarint(buf, at, size) if size > 0 else -1
-                at += size
+                packed = _varint(buf, at, value_end, 5)
+                kind = packed >> 4 if packed > 0 else -1
+                at += packed & 15
                 if kind < 0 or kind >= types:
                     break
-                size = _varint_size(buf, at, value_end)
-                version = _uvarint(buf, at, size) if size > 0 else -1
-                at += size
+                packed = _varint(buf, at, value_end, 5)
+                version = packed >> 4 if packed > 0 else -1
+                at += packed & 15
                 if version < 0 or version >= versions:
                     break
                 pc = entries[kind * versions + version]
@@ -878,7 +940,7 @@ def metadata_lines(
                         size = program[pc + 4]
                         if value_end - at < size:
                             break
-                        v = _be(buf, at, size)
+                        v = _int(buf, at, size)
                         if program[pc + 5] == 1 and v < 0:
                             v = v + (65536 if size == 2 else two32)
                         elif program[pc + 5] == 2 or (size == 8 and buf[at] == 128):
@@ -889,16 +951,16 @@ def metadata_lines(
                         at += size
                     elif op == 4 or op == 5 or op == 6:  # COMPACT_BYTES, SHORT_BYTES, LONG_BYTES
                         if op == 4:
-                            size = _varint_size(buf, at, value_end)
-                            if size == 0 or size > 5:
+                            packed = _varint(buf, at, value_end, 5)
+                            if packed == 0:
                                 break
-                            n = _uvarint(buf, at, size) - 1
-                            at += size
+                            n = (packed >> 4) - 1
+                            at += packed & 15
                         else:
                             size = 2 if op == 5 else 4
                             if value_end - at < size:
                                 break
-                            n = _be(buf, at, size)
+                            n = _i16(buf, at) if size == 2 else _i32(buf, at)
                             at += size
                         if n < 0:
                             if program[pc + 2] < 0 or n < -1:
@@ -936,14 +998,14 @@ def metadata_lines(
                         if op == 8:
                             if value_end - at < 4:
                                 break
-                            n = _be(buf, at, 4)
+                            n = _i32(buf, at)
                             at += 4
                         else:
-                            size = _varint_size(buf, at, value_end)
-                            if size == 0 or size > 5:
+                            packed = _varint(buf, at, value_end, 5)
+                            if packed == 0:
                                 break
-                            n = _uvarint(buf, at, size) - 1
-                            at += size
+                            n = (packed >> 4) - 1
+                            at += packed & 15
                         if n < 0:
                             if program[pc + 2] < 0 or n < -1:
                                 break
@@ -963,7 +1025,7 @@ def metadata_lines(
                                 if n > (value_end - at) // 4 or room - o < 12 * n + 64:
                                     break
                                 for k in range(n):
-                                    v = _be(buf, at, 4)
+                                    v = _i32(buf, at)
                                     if program[pc + 6] == 1 and v < 0:
                                         v = v + two32
                                     o = _decimal(out, o, v)
@@ -1008,11 +1070,11 @@ def metadata_lines(
                         out[o] = 44
                         o += 1
                     elif op == 10:  # TAGS
-                        size = _varint_size(buf, at, value_end)
-                        if size == 0 or size > 5:
+                        packed = _varint(buf, at, value_end, 5)
+                        if packed == 0:
                             break
-                        n = _uvarint(buf, at, size)
-                        at += size
+                        n = packed >> 4
+                        at += packed & 15
                         if n == 0:
                             pc = program[pc + 7]
                             continue
@@ -1032,16 +1094,16 @@ def metadata_lines(
                             pc += 8
                             continue
                         stack[sp - 4] -= 1
-                        size = _varint_size(buf, at, value_end)
-                        if size == 0 or size > 5:
+                        packed = _varint(buf, at, value_end, 5)
+                        if packed == 0:
                             break
-                        v = _uvarint(buf, at, size)
-                        at += size
-                        size = _varint_size(buf, at, value_end)
-                        if size == 0 or size > 5:
+                        v = packed >> 4
+                        at += packed & 15
+                        packed = _varint(buf, at, value_end, 5)
+                        if packed == 0:
                             break
-                        n = _uvarint(buf, at, size)
-                        at += size
+                        n = packed >> 4
+                        at += packed & 15
                         if v <= stack[sp - 3] or n > value_end - at:
                             break
                         stack[sp - 3] = v
