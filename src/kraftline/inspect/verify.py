@@ -106,7 +106,7 @@ def _verify(path: str, kind: PathKind, report: Report) -> None:
             report.read_file(0)
 
 
-def _segment(path: str, report: Report, kinds: Iterable[FileKind] = FileKind) -> None:
+def _segment(path: str, report: Report, only: FileKind | None = None) -> None:
     """A single segment, with the indexes beside it, in what its directory says about it."""
     folder = os.path.dirname(os.path.abspath(path))
     name = parse_segment_file(os.path.basename(path))
@@ -116,22 +116,23 @@ def _segment(path: str, report: Report, kinds: Iterable[FileKind] = FileKind) ->
         offset = name.offset
         newest = offset >= max(_bases(folder), default=0)
         stem = os.path.splitext(path)[0]
-        for kind in kinds:
+        for kind in _INDEXES.values():
             beside = stem + kind.value
-            if name.working is Working.NONE and kind in _INDEXES.values() and _is_file(beside):
+            if name.working is Working.NONE and _is_file(beside):
                 companions.append(Companion(kind, beside, os.path.getsize(beside)))
     clean = partitions.stopped_cleanly(os.path.dirname(folder))
     clean = clean and partitions.closed_at_stop(partition)
     topic = None if partition is None else partition.topic
     segment = Segment(offset, path, 0, tuple(companions))
-    verify_segment(segment, Surroundings(topic, clean), LogState(), report, newest=newest)
+    around = Surroundings(topic, clean)
+    verify_segment(segment, around, LogState(), report, newest=newest, only=only)
 
 
 def _index(path: str, kind: FileKind, report: Report) -> None:
     """An index means something only beside its log."""
     log = os.path.splitext(path)[0] + FileKind.LOG.value
     if _is_file(log):
-        _segment(log, report, (kind,))
+        _segment(log, report, kind)
         return
     report.note("index-size", path, "its segment is not beside it: nothing to compare it with")
 

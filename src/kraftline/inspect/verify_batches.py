@@ -14,7 +14,6 @@ from typing import NamedTuple, Protocol
 
 from kraftline.errors import BadData, NotKafka, TooLarge, Unsupported
 from kraftline.inspect.verify_findings import Report
-from kraftline.records.compression import Scratch
 from kraftline.records.kernel import active as kernel
 from kraftline.records.runs import Run, prepare
 from kraftline.storage.files import vanished
@@ -89,7 +88,7 @@ class _Walk:
         self.path = path
         self.report = report
         self.checks = checks
-        self.scratch = Scratch()
+        self.scratch = report.scratch
         self.untrusted: set[int] = set()
         self.next_offset: int | None = None
         # A wrong checksum right before preallocated zeros is a half-written batch: wait and see.

@@ -11,6 +11,8 @@ from typing import Final
 
 import msgspec
 
+from kraftline.records.compression import Scratch
+
 _START_BYTES: Final = 48
 
 _CUT = (
@@ -162,6 +164,8 @@ class Report:
         self._seen: Counter[tuple[str, str]] = Counter()
         self._progress = progress
         self.first = first
+        # One for all files: warm memory is quick.
+        self.scratch = Scratch(0)
         self.files = self.batches = self.records = self.bytes = 0
         self.findings = self.notes = self.not_shown = 0
 

@@ -42,8 +42,12 @@ def verify_segment(
     *,
     newest: bool,
     next_base: int | None = None,
+    only: FileKind | None = None,
 ) -> Walked | None:
-    """Check a segment and its indexes; None where it cannot be read or has vanished."""
+    """Check a segment and its indexes; None where it cannot be read or has vanished.
+
+    `only` names the one index that is asked about; the others are left alone.
+    """
     path = segment.path
     unfinished = newest and not around.clean
     before = _identity(path)
@@ -51,10 +55,12 @@ def verify_segment(
     places = {
         companion.kind: IndexPlace(companion.path, unfinished, unfinished)
         for companion in segment.companions
-        if not report.first
+        if not report.first and only in (None, companion.kind)
     }
     indexes = _indexes(places, held)
-    transactions = TransactionCheck(path, places.get(FileKind.TXN_INDEX), log, held)
+    # A segment that was copied without its indexes is not missing one.
+    judged = bool(places) and only in (None, FileKind.TXN_INDEX)
+    transactions = TransactionCheck(path, places.get(FileKind.TXN_INDEX), log, held, judged=judged)
     metadata = around.topic == METADATA_TOPIC
     checks: list[Check] = [
         HeaderCheck(path, segment.base_offset, log, report, contiguous=metadata),

@@ -27,16 +27,25 @@ _MOST_MISSING = 1000
 
 
 class TransactionCheck:
-    """For one segment; `log` remembers transactions that began in an earlier one."""
+    """For one segment; `log` remembers transactions that began in an earlier one.
+
+    Where it is not `judged`, it only follows which transactions are open.
+    """
 
     def __init__(
-        self, segment: str, place: IndexPlace | None, log: LogState, report: Report
+        self,
+        segment: str,
+        place: IndexPlace | None,
+        log: LogState,
+        report: Report,
+        *,
+        judged: bool,
     ) -> None:
         self.segment = segment
         self.place = place
         self.report = report
         self.open = log.open_transactions
-        self.entries = _read(place, report)
+        self.entries = _read(place, report) if judged else None
         self.slot = 0
         self.data: deque[tuple[int, int]] = deque()
         self.missing: list[tuple[int, int]] = []
