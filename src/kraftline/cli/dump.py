@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -130,7 +129,7 @@ def _formatted(rows: Iterable[Row], sources: list[Source], form: str) -> Iterato
         lines = csv_lines(rows)
     else:
         terminal = sys.stdout.isatty()
-        width = shutil.get_terminal_size().columns if terminal else None
+        width = os.get_terminal_size().columns if terminal else None
         painter = Painter(terminal and "NO_COLOR" not in os.environ, width)
         lines = table(rows, painter, type_names(sources))
     for line in lines:

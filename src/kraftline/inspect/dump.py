@@ -17,12 +17,12 @@ from kraftline.inspect.rows import Row, RowMaker, Selection, json_line, read_row
 from kraftline.inspect.sources import Decoder, Source
 from kraftline.records.checksums import sound_until
 from kraftline.records.framing import batches
-from kraftline.records.metadata_lines import MetadataLines
 from kraftline.storage.follow import follow
 from kraftline.storage.names import base_offset_of, format_segment_file
 from kraftline.storage.segment import Damage, Run, SegmentReader
 
 Progress = Callable[[int], None]
+WORTH_A_PROGRAM = 1 << 20
 
 
 def json_lines(
@@ -34,11 +34,20 @@ def json_lines(
     """JSON lines, many at a time; a piece is good until the next one is asked for."""
     topics = TopicFilter(selection.topics)
     for source in sources:
-        if source.decoder is Decoder.METADATA and selection.is_everything:
+        if selection.is_everything and _is_large_metadata(source):
             yield from _metadata_lines(source, selection, on_damage, on_progress)
         else:
             rows = read_rows(source, selection, on_damage, topics, on_progress=on_progress)
             yield from _joined(rows)
+
+
+def _is_large_metadata(source: Source) -> bool:
+    if source.decoder is not Decoder.METADATA:
+        return False
+    try:
+        return os.path.getsize(source.path) >= WORTH_A_PROGRAM
+    except OSError:
+        return False  # whoever opens it says why
 
 
 def read_all(
@@ -113,6 +122,9 @@ class LineMaker:
         self, source: Source, selection: Selection, on_damage: Callable[[Damage], None]
     ) -> None:
         self._rows = RowMaker(source, selection, on_damage, TopicFilter(selection.topics))
+        # Only now: the kernel's program is not worth its making for a small file.
+        from kraftline.records.metadata_lines import MetadataLines
+
         name = msgspec.json.encode(source.path)
         self._lines = MetadataLines(b'{"file":' + name + b',"position":')
 

@@ -11,7 +11,6 @@ import io
 from collections.abc import Mapping
 from datetime import datetime
 
-import javaproperties
 import msgspec
 
 from kraftline.errors import Corrupt, Unsupported
@@ -37,6 +36,8 @@ class MetaProperties(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_meta_properties(source: Source) -> MetaProperties:
+    import javaproperties  # only now: it brings in XML and HTTP, which take their time
+
     data, file = load(source, _LIMIT)
     try:
         # Latin-1 with \u escapes is what Java reads, whatever was meant.
@@ -79,6 +80,8 @@ def read_meta_properties(source: Source) -> MetaProperties:
 
 def format_meta_properties(properties: MetaProperties, now: datetime | None = None) -> bytes:
     """The file's bytes, with the comment lines that Java puts first."""
+    import javaproperties
+
     found = {"version": str(properties.version)}
     if properties.node_id is not None:
         found["broker.id" if properties.version == 0 else "node.id"] = str(properties.node_id)

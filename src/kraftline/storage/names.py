@@ -9,7 +9,6 @@ from __future__ import annotations
 import enum
 import os
 import re
-import uuid
 
 import msgspec
 
@@ -127,7 +126,7 @@ def format_partition(name: PartitionName) -> str:
     """The directory's name; a new unique id is drawn where the state needs one and none is set."""
     if name.state is PartitionState.NORMAL:
         return f"{name.topic}-{name.partition}"
-    unique_id = name.unique_id or uuid.uuid4().hex
+    unique_id = name.unique_id or os.urandom(16).hex()
     end = f"-{name.partition}.{unique_id}{name.state.value}"
     # Kafka cuts the topic only for directories that go away: a future one must keep its name.
     if name.state is PartitionState.FUTURE:
