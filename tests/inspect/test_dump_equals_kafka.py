@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kraftline.errors import NotKafka
 from kraftline.inspect.dump import json_lines, read_all
 from kraftline.inspect.rows import Selection, json_line
 from kraftline.inspect.sources import Decoder, Wanted, find_sources
@@ -37,8 +38,12 @@ def refuse(damage: Damage) -> None:
     raise damage.error()
 
 
+def raise_it(error: NotKafka) -> None:
+    raise error
+
+
 def dump(path: Path) -> list[dict[str, Any]]:
-    sources = list(find_sources([str(path)], Wanted(), pytest.fail))
+    sources = list(find_sources([str(path)], Wanted(), raise_it))
     text = b"".join(map(bytes, json_lines(sources, Selection(), refuse)))
     return [json.loads(line) for line in text.splitlines()]
 
@@ -63,7 +68,7 @@ def test_records_are_those_that_kafka_reads(path: Path) -> None:
 
 
 def is_typed(path: Path) -> bool:
-    (source,) = find_sources([str(path)], Wanted(), pytest.fail)
+    (source,) = find_sources([str(path)], Wanted(), raise_it)
     return source.decoder is not Decoder.NONE
 
 
@@ -74,7 +79,8 @@ TYPED = [p for p in fixture_files.logs() if fixture_files.says(p, "dump.txt") an
 def test_payloads_are_those_that_kafka_prints(path: Path) -> None:
     text = fixture_files.says(path, "dump.txt")
     assert text is not None
-    expected = {r["offset"]: r for batch in parse_log(text) for r in batch["records"]}
+    batches: Any = parse_log(text)
+    expected = {record["offset"]: record for batch in batches for record in batch["records"]}
     rows = dump(path)
     assert [row["offset"] for row in rows] == list(expected)
     for row in rows:
@@ -104,7 +110,7 @@ def same_control(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
 def test_both_ways_to_json_lines_agree(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel's short cut for large files and the way through rows write the same."""
     monkeypatch.setattr("kraftline.inspect.dump.WORTH_A_PROGRAM", 0)
-    sources = list(find_sources([str(path)], Wanted(), pytest.fail))
+    sources = list(find_sources([str(path)], Wanted(), raise_it))
     quick = b"".join(map(bytes, json_lines(sources, Selection(), refuse))).splitlines()
     slow = [json_line(row) for row in read_all(sources, Selection(), refuse)]
     assert list(map(json.loads, quick)) == list(map(json.loads, slow))
