@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,7 +22,6 @@ LOGS = [
     for path in fixture_files.logs()
     if path.stat().st_size and fixture_files.says(path, "records.jsonl")
 ]
-WHOLE = [path for path in LOGS if path.stat().st_size < 2 << 20]
 
 
 def kafkas(path: Path) -> list[dict[str, Any]]:
@@ -50,7 +50,7 @@ def test_columns_of_the_batch_are_kafkas(path: Path, kernel: ModuleType) -> None
     kinds = {"NoTimestampType": -1, "CreateTime": 0, "LogAppendTime": 1}
     table = decode_columns(whole_part(path))
     assert table.schema == SCHEMA
-    columns = {
+    columns: dict[str, Callable[[dict[str, Any]], object]] = {
         "timestamp_type": lambda line: kinds[line["timestampType"]],
         "leader_epoch": lambda line: line["partitionLeaderEpoch"],
         "producer_id": lambda line: line["producerId"],

@@ -217,7 +217,7 @@ class DefaultBatch:
             self.check()
         table = array("q", bytes(8 * kernel.STRIDE))
         totals = array("q", bytes(8 * kernel.TOTALS))
-        body, scratch = self.buffer, None
+        body = self.buffer
         start = self.start
         kernel.scan(body, start, start + self.size, self.position - start, table)
         if table[kernel.ATTRIBUTES] & 7 and self.count:
@@ -227,11 +227,11 @@ class DefaultBatch:
                 body = decompress(self.codec, packed, limit=limit, scratch=scratch)
             except BadData as problem:
                 raise problem.at(position=self.position, offset=self.base_offset) from None
+            finally:
+                scratch.shrink()  # `body` keeps what it needs
             table[kernel.BODY], table[kernel.BODY_END] = 0, len(body)
         kernel.measure(body, table, 0, 1, totals)
         found = kernel.tuples(body, table, 0, 1)
-        if scratch is not None:
-            scratch.shrink()
         if self.timestamp_type == "LogAppendTime":
             found = [(*fields, "LogAppendTime") for fields in found]
         return list(starmap(Record, found))

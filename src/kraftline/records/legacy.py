@@ -175,7 +175,10 @@ def _unwrap(wrapper: LegacyBatch, check_crc: bool, limit: int) -> list[Record]:
         raise Corrupt("a compressed message set with a null value")
     scratch = take_scratch()
     packed = wrapper.buffer[start:end]
-    inner = decompress(wrapper.codec, packed, limit=limit, magic=wrapper.magic, scratch=scratch)
+    try:
+        inner = decompress(wrapper.codec, packed, limit=limit, magic=wrapper.magic, scratch=scratch)
+    finally:
+        scratch.shrink()  # `inner` keeps what it needs
     found = []
     for at, stop in _entries(inner):
         if inner[at + 17] & 7:
@@ -183,7 +186,6 @@ def _unwrap(wrapper: LegacyBatch, check_crc: bool, limit: int) -> list[Record]:
         if check_crc:
             _check_crc(inner, at, stop, None)
         found.append(_read(inner, at, stop, int(_i64(inner, at)[0]), wrapper))
-    scratch.shrink()
     if not found:
         raise Corrupt("a compressed message set with no messages inside")
     if any(b.offset <= a.offset for a, b in pairwise(found)):
