@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CHUNK: Final = 1024 * 1024  # small enough to stay in a core's cache from reading to columns
-_BUDGET: Final = 32 * 1024 * 1024  # uncompressed bytes that go into one record batch
+_BUDGET: Final = 4 * 1024 * 1024  # uncompressed bytes that go into one record batch
 _SCAN_ROWS: Final = 256
 
 Source: TypeAlias = str | os.PathLike[str] | BinaryIO
@@ -170,7 +170,7 @@ def _decode(
         at = run.end
         if run.records:
             yield columns_of(run, options.columns)
-    scratch.shrink(2 * _BUDGET)
+    scratch.shrink(8 * _BUDGET)
 
 
 class _Problem(NamedTuple):

@@ -1,0 +1,48 @@
+"""The kernel is found, says what it is, and runs without Cython."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import kraftline
+
+SRC = str(Path(kraftline.__file__).parent.parent)
+
+
+def python(*args: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", *args],
+        env={**os.environ, "PYTHONPATH": SRC, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_it_says_in_one_line_what_it_is() -> None:
+    said = python("-m", "kraftline.records.kernel", KRAFTLINE_KERNEL="")
+    assert said in (
+        "compiled\n",
+        "no C compiler was found: the interpreted kernel is in use (slower, same results)\n",
+    )
+    asked = python("-m", "kraftline.records.kernel", KRAFTLINE_KERNEL="interpreted")
+    assert asked.startswith("interpreted")
+
+
+def test_it_runs_without_cython() -> None:
+    script = """
+import sys
+sys.modules["cython"] = None
+from kraftline.records import Codec, Record, batches, build_batch
+records = [Record(i, i, b"k", None, (("h", b"v"),)) for i in range(3)]
+for codec in Codec:
+    [batch] = batches(build_batch(records, codec=codec))
+    assert batch.records() == records
+print("right")
+"""
+    assert python("-c", script, KRAFTLINE_KERNEL="interpreted") == "right\n"
