@@ -35,7 +35,7 @@ test: lint  ## every kind of proof, few rounds (at most 15 minutes)
 	$(VENV)/bin/pytest -n 2 --dist loadscope
 
 soak: setup  ## the full counts; results go to docs/soak.md
-	KRAFTLINE_SOAK=1 $(VENV)/bin/pytest -n 2 -m "soak or not soak"
+	$(PY) tools/soak.py
 
 oracle: setup  ## fetch real Kafka and run the tests that need it
 	$(VENV)/bin/pytest -m oracle

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
-
 from hypothesis import HealthCheck, settings
+
+from tests.effort import rounds
 
 pytest_plugins = ["tests.oracle.plugin"]
 
-# `make soak` runs the full counts; `make test` a few rounds of each.
-SOAK = bool(os.environ.get("KRAFTLINE_SOAK"))
-_checks = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
-settings.register_profile("few", max_examples=25, deadline=None, suppress_health_check=_checks)
-settings.register_profile("soak", max_examples=2000, deadline=None, suppress_health_check=_checks)
-settings.load_profile("soak" if SOAK else "few")
+settings.register_profile(
+    "kraftline",
+    max_examples=rounds(25),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("kraftline")

@@ -18,10 +18,13 @@ from kraftline.records.patch import (
 )
 from kraftline.records.record import Codec, Record, TimestampType
 from kraftline.records.write import build_batch
+from tests.effort import rounds
 from tests.records.ways import read
 
 relaxed = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=rounds(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 blobs = st.none() | st.binary(max_size=80) | st.binary(min_size=120, max_size=300)
@@ -101,7 +104,7 @@ def test_sequences_start_again_at_zero(
 @pytest.mark.parametrize("codec", [c for c in Codec if c])
 @pytest.mark.parametrize("magic", [0, 2])
 @given(data=st.binary(max_size=300), times=st.sampled_from([1, 1, 3, 700]))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=rounds(30), deadline=None)
 def test_codecs_come_back(codec: Codec, magic: int, data: bytes, times: int) -> None:
     packed = compression.compress(codec, data * times, magic=magic)
     assert compression.decompress(codec, packed, magic=magic) == data * times
@@ -114,7 +117,7 @@ def test_codecs_come_back(codec: Codec, magic: int, data: bytes, times: int) -> 
     kind=st.sampled_from(["CreateTime", "LogAppendTime"]),
     timestamp=timestamps,
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=rounds(60), deadline=None)
 def test_a_patched_batch_is_what_would_have_been_written(
     records: list[Record], magic: int, codec: Codec, kind: TimestampType, timestamp: int
 ) -> None:

@@ -12,6 +12,7 @@ from kraftline.schema.codec import decode, encode
 from kraftline.schema.jsonform import from_json, json_reader, to_json
 from kraftline.schema.types import Message
 from kraftline.schema.wire import Reader
+from tests.effort import rounds
 from tests.schema.instances import Random, messages
 from tests.schema.messages import versioned
 
@@ -25,7 +26,12 @@ def named(case: object) -> str:
 
 @pytest.mark.parametrize(("cls", "version"), RECORDS, ids=named)
 def test_any_record_comes_back(cls: type[Message], version: int) -> None:
-    @settings(max_examples=8, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=rounds(8),
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(st.data())
     def check(data: st.DataObject) -> None:
         message = data.draw(messages(cls, version))

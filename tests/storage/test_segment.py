@@ -14,6 +14,7 @@ from kraftline.errors import NotKafka, TooLarge
 from kraftline.storage.offset_index import OffsetEntry, format_offset_index
 from kraftline.storage.segment import Damage, SegmentReader, TailKind
 from kraftline.storage.segment_write import write_segment
+from tests.effort import rounds
 from tests.fixture_files import name_of, says
 from tests.storage.batches import one_batch, some_batches
 from tests.storage.fixture_files import data_files
@@ -176,7 +177,7 @@ def test_an_index_that_lies_only_costs_time(tmp_path: Path) -> None:
         assert reader.position_of_offset(250) == expected
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=rounds(30), deadline=None)
 @given(st.lists(st.integers(0, 60_000), max_size=4))
 def test_a_file_read_in_parts_gives_every_batch_once(
     tmp_path_factory: pytest.TempPathFactory, cuts: list[int]
