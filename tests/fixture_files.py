@@ -23,7 +23,7 @@ def name_of(path: Path) -> str:
 
 
 def says(path: Path, kind: str) -> str | None:
-    """What Kafka says of a fixture's file: `records.jsonl` or `dump.txt`; None if it was not asked."""
+    """What Kafka says of a file: `records.jsonl` or `dump.txt`; None if it was not asked."""
     fixture = FIXTURES / path.relative_to(FIXTURES).parts[0]
     beside = fixture / "kafka-says" / path.relative_to(fixture / "data")
     plain = beside.with_name(f"{beside.name}.{kind}")

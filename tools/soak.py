@@ -35,7 +35,7 @@ def main() -> int:
     commit = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], text=True).strip()
     PAGE.write_text(
         "# Soak\n\nThe last run of `make soak`: all tests, property tests and fuzzing with "
-        "their full counts (forty times those of `make test`), with both kernels.\n\n"
+        "their full counts (ten times those of `make test`), with both kernels.\n\n"
         f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit {commit}, Python "
         f"{platform.python_version()}, {os.cpu_count()} cores.\n\n"
         "| kernel | outcome | time |\n|---|---|---|\n" + "\n".join(lines) + "\n"
