@@ -26,6 +26,8 @@ _FEATURE_LEVEL = 12
 _FRAME = 1
 # Beyond this the answer would no longer be quick.
 _MOST_BYTES = 256 * 1024 * 1024
+# Kafka does not compress metadata; what hostile bytes may make of themselves.
+_MOST_OPENED = 8 * 1024 * 1024
 
 
 class Features(msgspec.Struct):
@@ -59,16 +61,21 @@ def _read(path: str, from_offset: int, found: Features) -> None:
     try:
         with SegmentReader(path, window=_WINDOW, on_damage=lambda _: None) as reader:
             for run in reader.runs():
-                prepared = prepare(
-                    run.buffer,
-                    run.start,
-                    run.end,
-                    check_crc=False,
-                    on_error=lambda _: None,
-                    scratch=scratch,
-                )
-                for places in positions(prepared):
-                    _take(prepared, places, from_offset, found)
+                at = run.start
+                while at < run.end:
+                    part = prepare(
+                        run.buffer,
+                        at,
+                        run.end,
+                        check_crc=False,
+                        on_error=lambda _: None,
+                        scratch=scratch,
+                        limit=_MOST_OPENED,
+                        budget=_MOST_OPENED,
+                    )
+                    for places in positions(part):
+                        _take(part, places, from_offset, found)
+                    at = part.end
     except (KraftlineError, OSError):
         return  # what cannot be read is told elsewhere
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from operator import add
 from typing import NamedTuple, Protocol
 
-from kraftline.errors import BadData, NotKafka, TooLarge, Unsupported
+from kraftline.errors import BadData, KraftlineError, NotKafka, TooLarge, Unsupported
 from kraftline.inspect.verify_findings import Report
 from kraftline.records.kernel import active as kernel
 from kraftline.records.runs import Run, prepare
@@ -96,6 +96,9 @@ class _Walk:
 
     def damage(self, damage: Damage) -> None:
         self.settle()
+        # Zeros where a batch is now: a broker was writing it while we looked.
+        if damage.reason.startswith("length 0 ") and _there_now(self.path, damage.position):
+            return
         code = "batch-framing"
         if damage.too_large:
             code = "batch-too-large"
@@ -123,6 +126,8 @@ class _Walk:
         if self.suspect is not None:
             position, _, error, start = self.suspect
             self.suspect = None
+            if _there_now(self.path, position):
+                return
             self.report.add(
                 "batch-crc",
                 self.path,
@@ -207,6 +212,15 @@ def walk(path: str, report: Report, checks: Sequence[Check]) -> Walked | None:
         return None
     report.files += 1
     return Walked(end, job.next_offset, tail)
+
+
+def _there_now(path: str, position: int) -> bool:
+    """Whether a whole batch with a right checksum is there at a second look."""
+    try:
+        with SegmentReader(path) as reader:
+            return any(True for _ in reader.batches(position, position + 1))
+    except (KraftlineError, OSError):
+        return False
 
 
 def _rows(run: Run, end: int, untrusted: frozenset[int]) -> Rows:

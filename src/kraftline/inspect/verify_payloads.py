@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from kraftline.errors import BadData, Corrupt, Truncated, Unsupported
+from kraftline.errors import BadData, Corrupt, Unsupported
 from kraftline.schema.control.frame import (
     ControlType,
     control_class,
@@ -30,12 +30,23 @@ from kraftline.storage.names import METADATA_TOPIC
 
 
 class Wrong(NamedTuple):
-    """What is wrong with a record: the finding's code and words, and the bytes that show it."""
+    """What is wrong with a record: the finding's code and words, and the bytes that show it.
+
+    `meaning` where it is another than the code's own.
+    """
 
     code: str
     problem: str
     data: bytes
+    meaning: str | None = None
 
+
+# What a coordinator does when it loads a partition of its topic.
+_PASSES_OVER = "The coordinator passes the record over with a warning when it loads this partition."
+_UNNOTICED = "The coordinator does not notice; what wrote this record does not keep to the format."
+_NOT_LOADED = (
+    "Loading this partition fails: the groups or transactions kept in it have no coordinator."
+)
 
 PayloadCheck: TypeAlias = Callable[[bytes | None, bytes | None], Wrong | None]
 
@@ -69,14 +80,17 @@ def check_coordinator(
 ) -> Wrong | None:
     """A record of a coordinator's topic: typed key, and typed value unless it is a tombstone."""
     if key is None:
-        return Wrong("record-key", f"a record of {topic.name} without a key", value or b"")
+        problem = f"a record of {topic.name} without a key"
+        return Wrong("record-key", problem, value or b"", _NOT_LOADED)
     try:
         kind = key_type(key)
         name = _coordinator_name(topic, kind)
         decode_key(topic, key)
     except BadData as error:
         name = _coordinator_name(topic, int.from_bytes(key[:2], "big", signed=True))
-        wrong = _wrong(error, f"{name}, key", key)
+        wrong = _coordinators(_wrong(error, f"{name}, key", key))
+        if wrong.code == "record-type":
+            return wrong._replace(meaning=_PASSES_OVER)
         return wrong._replace(code="record-key") if wrong.code == "record-value" else wrong
     if value is None:
         return None
@@ -84,8 +98,12 @@ def check_coordinator(
         decode_value(topic, kind, value)
     except BadData as error:
         version = int.from_bytes(value[:2], "big", signed=True)
-        return _wrong(error, f"{name} v{version}", value)
+        return _coordinators(_wrong(error, f"{name} v{version}", value))
     return None
+
+
+def _coordinators(wrong: Wrong) -> Wrong:
+    return wrong._replace(meaning=_UNNOTICED if wrong.code == "record-leftover" else _NOT_LOADED)
 
 
 def check_control(
@@ -111,15 +129,11 @@ def check_control(
 
 
 def _wrong(error: BadData, name: str, data: bytes) -> Wrong:
-    match error:
-        case Unsupported():
-            code = "record-type"
-        case Corrupt() if "left over" in error.reason:
-            code = "record-leftover"
-        case Truncated():
-            code = "record-value"
-        case _:
-            code = "record-value"
+    code = "record-value"
+    if isinstance(error, Unsupported):
+        code = "record-type"
+    elif isinstance(error, Corrupt) and "left over" in error.reason:
+        code = "record-leftover"
     where = "" if error.position is None else f" (byte {error.position} of {len(data)})"
     return Wrong(code, f"{name}: {error.reason}{where}", data)
 

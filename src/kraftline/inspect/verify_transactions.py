@@ -6,6 +6,8 @@ without data there is none, and compaction drops entries once the data is gone.
 
 from __future__ import annotations
 
+import os
+import time
 from collections import deque
 
 from kraftline.errors import BadData, NotKafka
@@ -17,6 +19,7 @@ from kraftline.records.runs import Run
 from kraftline.schema.control.frame import ControlType
 from kraftline.schema.types import Message
 from kraftline.storage import txn_index
+from kraftline.storage.names import FileKind
 from kraftline.storage.txn_index import AbortedTxn, read_txn_index
 
 _TRANSACTIONAL = 0x10
@@ -24,6 +27,7 @@ _CONTROL = 0x20
 # Bounds on what hostile bytes can make us remember.
 _MOST_OPEN = 1_000_000
 _MOST_MISSING = 1000
+_A_MOMENT = 0.1
 
 
 class TransactionCheck:
@@ -91,17 +95,21 @@ class TransactionCheck:
             self._without_marker(entries[self.slot])
         if not self.missing:
             return
-        # A live broker may have written the entries after the index was read: look again.
-        known = {entry.last_offset for entry in _read(self.place, None) or ()}
+        # A live broker makes the file at the first abort, and writes it right after the log.
+        file = os.path.splitext(self.segment)[0] + FileKind.TXN_INDEX.value
+        place = self.place or IndexPlace(file)
+        if place.may_be_preallocated:
+            time.sleep(_A_MOMENT)
+        known = {entry.last_offset for entry in _read(place, None) or ()}
         for offset, producer_id in self.missing:
             if offset not in known:
                 self.report.add(
                     "txnindex-entry",
-                    self.place.file if self.place else self.segment,
+                    place.file,
                     f"the transaction of producer {producer_id} that was aborted at offset "
                     f"{offset} is not in the index",
                     offset=offset,
-                    meaning=self.place.meaning if self.place else None,
+                    meaning=place.meaning,
                 )
 
     def _began(self, before: int | None) -> None:
