@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from kraftline.errors import NotKafka
+from kraftline.inspect.verify import Finding, verify
+from kraftline.records import batches
 from kraftline.storage.detect import PathKind, detect
-from tests.inspect.damage import FIXTURES, TOPICS, check, copy, findings
+from tests.inspect.damage import FIXTURES, TOPICS, check, codes, copy, findings
 
 
 def _kind(path: Path) -> PathKind | None:
@@ -51,8 +54,6 @@ def test_a_partition_without_its_log_directory_has_no_findings(tmp_path: Path) -
 
 
 def test_the_summary_counts_what_was_walked() -> None:
-    from kraftline.records import batches
-
     path = TOPICS / "codec-gzip-0"
     logs = sorted(path.glob("*.log"))
     found = [batch for log in logs for batch in batches(log.read_bytes())]
@@ -63,21 +64,52 @@ def test_the_summary_counts_what_was_walked() -> None:
     assert summary.findings == 0
 
 
-def test_a_directory_that_shrinks_under_the_walk_does_not_stop_it(tmp_path: Path) -> None:
-    """As a live broker does: a partition is deleted between listing and reading."""
-    node = copy(TOPICS, tmp_path)
+def walk_while(path: Path, happens: Callable[[], object]) -> list[str]:
+    """Codes of findings when something happens to the files as soon as reading has begun."""
     seen: list[int] = []
-
-    from kraftline.inspect.verify import verify
+    found: list[Finding] = []
 
     def progress(count: int) -> None:
         if not seen:
-            shutil.rmtree(node / "mixed-0", ignore_errors=True)
-            (node / "transactions-0" / "00000000000000000003.log").unlink()
+            happens()
         seen.append(count)
 
-    found: list[str] = []
-    verify(
-        [str(node)], lambda f: found.append(f.code) if not f.is_note else None, progress=progress
-    )
-    assert [code for code in found if code == "unreadable"] == []
+    verify([str(path)], found.append, progress=progress)
+    assert seen
+    return [finding.code for finding in found if not finding.is_note]
+
+
+def test_a_directory_that_shrinks_under_the_walk_does_not_stop_it(tmp_path: Path) -> None:
+    """As a live broker does: a partition is deleted between listing and reading."""
+    node = copy(TOPICS, tmp_path)
+
+    def happens() -> None:
+        shutil.rmtree(node / "mixed-0")
+        (node / "transactions-0" / "00000000000000000003.log").unlink()
+
+    assert "unreadable" not in walk_while(node, happens)
+
+
+def test_a_transaction_index_that_is_made_during_the_walk_counts(tmp_path: Path) -> None:
+    """Kafka makes it at the first abort."""
+    partition = copy(TOPICS / "transactions-0", tmp_path)
+    index = partition / "00000000000000000003.txnindex"
+    aside = index.rename(tmp_path / "aside")
+    assert codes(partition) == ["txnindex-entry"] * (aside.stat().st_size // 34)
+    assert walk_while(partition, lambda: shutil.move(aside, index)) == []
+
+
+def test_indexes_are_not_judged_where_compaction_swaps_the_log(tmp_path: Path) -> None:
+    partition = copy(TOPICS / "transactions-0", tmp_path)
+    log = partition / "00000000000000000003.log"
+    index = log.with_suffix(".index")
+    index.write_bytes(b"\x00\x00\x00\x05\x00\x00\x00\x07")
+    assert codes(partition) == ["index-position"]
+
+    def happens() -> None:
+        swap = log.with_suffix(".log.swap")
+        shutil.copy(log, swap)
+        swap.replace(log)
+
+    # Only the segment that was swapped after its indexes were read.
+    assert walk_while(log, happens) == []
