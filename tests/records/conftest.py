@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kraftline import kernels
-from kraftline.records import arrow, batch, column_reader, framing, runs
+from kraftline.records import arrow, batch, chunks, framing, runs
 from kraftline.records.kernel import COMPILED, NAME, active
 from kraftline.records.record import Record
 
@@ -59,6 +59,6 @@ def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> M
             pytest.skip("no compiled kernel here")
         return active
     module = kernels.interpreted(NAME)
-    for user in (batch, framing, runs, arrow, column_reader):
+    for user in (batch, framing, runs, arrow, chunks):
         monkeypatch.setattr(user, "kernel", module)
     return module

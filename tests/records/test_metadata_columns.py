@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +19,8 @@ from kraftline.records import metadata_arrow, metadata_lines
 from kraftline.records.framing import batches
 from kraftline.records.metadata_arrow import decode_metadata, metadata_schemas
 from kraftline.records.metadata_lines import MetadataLines
-from kraftline.records.record import Record
+from kraftline.records.metadata_reader import read_metadata
+from kraftline.records.record import Codec, Record
 from kraftline.records.write import build_batch
 from kraftline.schema.columns import META
 from kraftline.schema.fields import fields
@@ -179,7 +181,7 @@ def test_damaged_values_are_put_aside_and_nothing_is_lost(data: st.DataObject) -
     assert sorted(rows + [row.offset for row in found.aside]) == [0, 1, 2]
     for row in found.aside:
         with pytest.raises(BadData):
-            decode_record(bytes(damaged[row.start : row.end]))
+            decode_record(row.data)
     for line in lines(damaged):
         assert line["payload"] == record_json(bytes(values[line["offset"]]))
 
@@ -201,3 +203,45 @@ def lines_until_damage(data: bytes) -> Iterator[Any]:
     writer = MetadataLines(b'{"file":"f","position":')
     text, _ = writer.write(data, 0, len(data), 0)
     yield from map(json.loads, bytes(text).splitlines())
+
+
+def test_a_file_is_read_chunk_by_chunk(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    _, one = random_batch(3, 2)
+    plain, packed = bytearray(one), bytearray(one_compressed(3, 2))
+    path.write_bytes(bytes(plain) * 50 + bytes(packed) * 2)
+    for threads in (1, 2):
+        found = list(read_metadata(path, chunk=10_000, threads=threads))
+        assert sum(t.num_rows for part in found for t in part.tables.values()) == 20 * 52
+        positions = [
+            row["batch_position"]
+            for part in found
+            for row in part.tables.get("PARTITION_RECORD", EMPTY).to_pylist()
+        ]
+        assert sorted(set(positions)) == [
+            *range(0, 50 * len(plain), len(plain)),
+            50 * len(plain),
+            50 * len(plain) + len(packed),
+        ]
+
+
+EMPTY = pa.table({})
+
+
+def one_compressed(key: int, version: int) -> bytes:
+    _, plain = random_batch(key, version)
+    return build_batch(next(batches(plain)).records(), codec=Codec.ZSTD)
+
+
+def test_a_damaged_batch_is_reported_and_the_rest_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    _, one = random_batch(2, 0)
+    bad = bytearray(one)
+    bad[-1] ^= 1
+    path.write_bytes(one + bytes(bad) + one + one[:40])
+    problems: list[BadData] = []
+    found = list(read_metadata(path, on_error=problems.append))
+    assert sum(t.num_rows for part in found for t in part.tables.values()) == 40
+    assert [problem.position for problem in problems] == [len(one), 3 * len(one)]
+    with pytest.raises(BadData, match=str(path)):
+        list(read_metadata(path))

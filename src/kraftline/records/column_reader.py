@@ -1,26 +1,13 @@
-"""A file of batches as a stream of Arrow record batches, in flat memory.
-
-The file is read in chunks into buffers that are used again and again; with `threads` above one,
-chunks are decoded side by side (the kernel, decompression and reading let other threads run) and
-still come out in order.
-"""
+"""A file of batches as a stream of Arrow record batches, in flat memory."""
 
 from __future__ import annotations
 
-import os
-import queue
-import threading
-from array import array
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
-from kraftline.errors import BadData
 from kraftline.records.arrow import columns_of
+from kraftline.records.chunks import Chunk, Source, decode_file
 from kraftline.records.compression import DEFAULT_LIMIT, Scratch
-from kraftline.records.kernel import active as kernel
 from kraftline.records.runs import OnError, prepare
 
 if TYPE_CHECKING:
@@ -28,24 +15,6 @@ if TYPE_CHECKING:
 
 CHUNK: Final = 1024 * 1024  # small enough to stay in a core's cache from reading to columns
 _BUDGET: Final = 4 * 1024 * 1024  # uncompressed bytes that go into one record batch
-_SCAN_ROWS: Final = 256
-
-Source: TypeAlias = str | os.PathLike[str] | BinaryIO
-ReadAt: TypeAlias = Callable[[memoryview, int], int]
-
-
-class _Chunk(NamedTuple):
-    """Whole batches in a buffer; in the last chunk of a file, perhaps also something else."""
-
-    memory: bytearray
-    size: int
-    position: int
-
-
-class _Options(NamedTuple):
-    columns: Sequence[str] | None
-    check_crc: bool
-    limit: int
 
 
 def read_columns(
@@ -65,183 +34,28 @@ def read_columns(
     Errors say the position in the file; with `on_error` they are handed over, in order and on
     the caller's thread, and reading goes on with the next batch where the framing allows.
     """
-    options = _Options(columns, check_crc, limit)
-    with ExitStack() as stack:
-        read_at = _reader(source, stack)
-        spare: list[bytearray] = []
-        chunks = _chunks(read_at, start, end, chunk, spare)
-        try:
-            if threads > 1:
-                yield from _side_by_side(chunks, options, on_error, threads, spare)
-            else:
-                scratch = Scratch()
-                for piece in chunks:
-                    yield from _decode(piece, options, on_error, scratch)
-                    spare.append(piece.memory)
-        except BadData as problem:
-            if isinstance(source, (str, os.PathLike)):
-                problem.at(file=os.fspath(source))
-            raise
 
+    def decode(
+        piece: Chunk, on_error: OnError | None, scratch: Scratch
+    ) -> Iterator[pa.RecordBatch]:
+        at = 0
+        view = memoryview(piece.memory)[: piece.size]
+        while at < piece.size:
+            run = prepare(
+                view,
+                at,
+                position=piece.position,
+                check_crc=check_crc,
+                on_error=on_error,
+                limit=limit,
+                scratch=scratch,
+                budget=_BUDGET,
+            )
+            at = run.end
+            if run.records:
+                yield columns_of(run, columns)
+        scratch.shrink(8 * _BUDGET)
 
-def _reader(source: Source, stack: ExitStack) -> ReadAt:
-    if isinstance(source, (str, os.PathLike)):
-        descriptor = os.open(source, os.O_RDONLY)
-        stack.callback(os.close, descriptor)
-        return lambda view, position: os.preadv(descriptor, [view], position)
-
-    def read_at(view: memoryview, position: int) -> int:
-        source.seek(position)
-        return source.readinto(view)  # type: ignore[attr-defined, no-any-return]  # BinaryIO lacks it
-
-    return read_at
-
-
-def _chunks(
-    read_at: ReadAt, start: int, end: int | None, size: int, spare: list[bytearray]
-) -> Iterator[_Chunk]:
-    """Read the file; what is cut at the end of one chunk starts the next."""
-    position, rest, done = start, b"", False
-    while not done:
-        memory = spare.pop() if spare else bytearray(size)
-        if len(memory) <= len(rest):
-            memory = bytearray(2 * len(rest))
-        view = memoryview(memory)
-        view[: len(rest)] = rest
-        have = len(rest)
-        while True:
-            have, done = _fill(read_at, view, have, position, end)
-            whole, why = _whole(view, have)
-            if whole or done or why != kernel.CUT:
-                break
-            # The first batch is larger than the buffer. Doubling it goes no further than the
-            # file does, whatever length the batch claims.
-            grown = bytearray(2 * len(memory))
-            grown[:have] = view[:have]
-            memory, view = grown, memoryview(grown)
-        if why in (kernel.BAD_LENGTH, kernel.BAD_MAGIC):
-            done = True
-        if done:
-            whole = have
-        rest = bytes(view[whole:have])
-        if whole:
-            yield _Chunk(memory, whole, position)
-        position += whole
-
-
-def _fill(
-    read_at: ReadAt, view: memoryview, have: int, position: int, end: int | None
-) -> tuple[int, bool]:
-    """Read until the buffer is full or the file ends: (bytes there, has it ended?)."""
-    room = len(view) if end is None else min(len(view), end - position)
-    while have < room:
-        read = read_at(view[have:room], position + have)
-        if read == 0:
-            return have, True
-        have += read
-    return have, end is not None and position + have >= end
-
-
-def _whole(view: memoryview, have: int) -> tuple[int, int]:
-    """Where the last whole batch ends, and why nothing comes after it."""
-    table = array("q", bytes(8 * kernel.STRIDE * _SCAN_ROWS))
-    at, why = 0, kernel.TABLE_FULL
-    while why == kernel.TABLE_FULL:
-        _, at, why = kernel.scan(view, at, have, 0, table)
-    return at, why
-
-
-def _decode(
-    chunk: _Chunk, options: _Options, on_error: OnError | None, scratch: Scratch
-) -> Iterator[pa.RecordBatch]:
-    at = 0
-    view = memoryview(chunk.memory)[: chunk.size]
-    while at < chunk.size:
-        run = prepare(
-            view,
-            at,
-            position=chunk.position,
-            check_crc=options.check_crc,
-            on_error=on_error,
-            limit=options.limit,
-            scratch=scratch,
-            budget=_BUDGET,
-        )
-        at = run.end
-        if run.records:
-            yield columns_of(run, options.columns)
-    scratch.shrink(8 * _BUDGET)
-
-
-class _Problem(NamedTuple):
-    """Damage on its way from a worker to the caller's thread."""
-
-    error: BadData
-
-
-_END: Final = object()
-
-
-def _side_by_side(
-    chunks: Iterator[_Chunk],
-    options: _Options,
-    on_error: OnError | None,
-    threads: int,
-    spare: list[bytearray],
-) -> Iterator[pa.RecordBatch]:
-    """Decode up to `threads` chunks at once. Each has a short queue, so that a worker whose
-    results nobody takes yet stops instead of piling them up."""
-    closed = threading.Event()
-    mine = threading.local()
-
-    def put(results: queue.Queue[object], item: object) -> None:
-        while not closed.is_set():
-            try:
-                results.put(item, timeout=0.1)
-            except queue.Full:
-                continue
-            return
-
-    def work(chunk: _Chunk, results: queue.Queue[object]) -> None:
-        if not hasattr(mine, "scratch"):
-            mine.scratch = Scratch()
-        report = None
-        if on_error is not None:
-
-            def report(problem: BadData) -> None:
-                put(results, _Problem(problem))
-
-        try:
-            for batch in _decode(chunk, options, report, mine.scratch):
-                put(results, batch)
-                if closed.is_set():
-                    return
-            spare.append(chunk.memory)
-            put(results, _END)
-        except BaseException as problem:  # the caller's thread raises it
-            put(results, problem)
-
-    def take(results: queue.Queue[object]) -> Iterator[pa.RecordBatch]:
-        while (item := results.get()) is not _END:
-            if isinstance(item, BaseException):
-                raise item
-            if isinstance(item, _Problem):
-                assert on_error is not None
-                on_error(item.error)
-            else:
-                yield item
-
-    pool = ThreadPoolExecutor(threads, thread_name_prefix="columns")
-    waiting: deque[queue.Queue[object]] = deque()
-    try:
-        for chunk in chunks:
-            results: queue.Queue[object] = queue.Queue(2)
-            waiting.append(results)
-            pool.submit(work, chunk, results)
-            if len(waiting) > threads:
-                yield from take(waiting.popleft())
-        while waiting:
-            yield from take(waiting.popleft())
-    finally:
-        closed.set()
-        pool.shutdown(cancel_futures=True)
+    yield from decode_file(
+        source, decode, start=start, end=end, on_error=on_error, chunk=chunk, threads=threads
+    )

@@ -38,14 +38,14 @@ _DEPTH = 16
 class Aside(Struct, frozen=True):
     """What the kernel left to the object codec: a batch, or one record's value.
 
-    `start` and `end` are places in the buffer that was decoded.
+    `position` is that of the batch in its file; `data` the bytes of the batch or value, or of what
+    is left of a batch whose records do not add up ("bad batch").
     """
 
     reason: str
     position: int
     offset: int
-    start: int
-    end: int
+    data: bytes
 
 
 class MetadataColumns(Struct, frozen=True):
@@ -121,12 +121,12 @@ def decode_metadata(
         tables[layout.name] = pa.RecordBatch.from_arrays(
             [*meta, *columns], schema=metadata_schemas()[layout.name]
         )
-    width = _kernel.ASIDE_WIDTH
-    rows_aside = tuple(
-        Aside(_kernel.REASONS[aside[at]], *aside[at + 1 : at + width])
-        for at in range(0, put * width, width)
-    )
-    return MetadataColumns(tables, rows_aside, reached)
+    rows_aside = []
+    for at in range(0, put * _kernel.ASIDE_WIDTH, _kernel.ASIDE_WIDTH):
+        reason, position, offset, first, last = aside[at : at + _kernel.ASIDE_WIDTH]
+        data = bytes(buffer[first:last])
+        rows_aside.append(Aside(_kernel.REASONS[reason], position, offset, data))
+    return MetadataColumns(tables, tuple(rows_aside), reached)
 
 
 def _allocate(buffers: tuple[Buffer, ...], counters: array[int], bases: array[int]) -> pa.Buffer:
