@@ -6,6 +6,7 @@ control or compressed batch) comes back as `Aside` rows beside the tables: nothi
 
 from __future__ import annotations
 
+import threading
 from array import array
 from functools import cache
 
@@ -86,8 +87,7 @@ def decode_metadata(
     """
     program = metadata_program()
     stop = len(buffer) if end is None else end
-    aside = array("q", [0]) * (_kernel.ASIDE_WIDTH * _MAX_ASIDE)
-    stack = array("q", [0]) * (4 * _DEPTH)
+    aside, stack = _scratch.aside, _scratch.stack
     counters = array("q", [0]) * program.counters
     bases = array("q", [0]) * len(program.buffers)
     shared = (program.code, program.entries, program.types, program.versions, counters, bases)
@@ -127,6 +127,17 @@ def decode_metadata(
         data = bytes(buffer[first:last])
         rows_aside.append(Aside(_kernel.REASONS[reason], position, offset, data))
     return MetadataColumns(tables, tuple(rows_aside), reached)
+
+
+class _Scratch(threading.local):
+    """Room for what is put aside, kept: touching fresh memory costs more than decoding."""
+
+    def __init__(self) -> None:
+        self.aside = array("q", [0]) * (_kernel.ASIDE_WIDTH * _MAX_ASIDE)
+        self.stack = array("q", [0]) * (4 * _DEPTH)
+
+
+_scratch = _Scratch()
 
 
 def _allocate(buffers: tuple[Buffer, ...], counters: array[int], bases: array[int]) -> pa.Buffer:
