@@ -121,7 +121,7 @@ def _segments(
             log,
             report,
             newest=following is None,
-            next_base=None if following is None else following.base_offset,
+            following=following,
         )
         if walked is not None:
             end = segment.base_offset if walked.next_offset is None else walked.next_offset

@@ -41,7 +41,7 @@ def verify_segment(
     report: Report,
     *,
     newest: bool,
-    next_base: int | None = None,
+    following: Segment | None = None,
     only: FileKind | None = None,
 ) -> Walked | None:
     """Check a segment and its indexes; None where it cannot be read or has vanished.
@@ -84,15 +84,23 @@ def verify_segment(
     elif waiting:
         report.note("unreadable", path, "changed while it was read: its indexes were not judged")
     verify_tail(path, walked, report, unfinished=unfinished)
-    if walked.next_offset is not None and next_base is not None and walked.next_offset > next_base:
+    if walked.next_offset is not None and following is not None:
+        _overlap(path, walked.next_offset - 1, following, report)
+    return walked
+
+
+def _overlap(path: str, last_offset: int, following: Segment, report: Report) -> None:
+    if last_offset < following.base_offset:
+        return
+    # Compaction joins segments: once the joined one is there, those that it replaces are gone.
+    if _identity(following.path) is not None:
         report.add(
             "batch-offset",
             path,
-            f"the last offset is {walked.next_offset - 1}, but the next segment begins at "
-            f"{next_base}",
-            offset=walked.next_offset - 1,
+            f"the last offset is {last_offset}, but the next segment begins at "
+            f"{following.base_offset}",
+            offset=last_offset,
         )
-    return walked
 
 
 def verify_tail(path: str, walked: Walked, report: Report, *, unfinished: bool) -> None:
