@@ -18,7 +18,7 @@ except ImportError:
 else:
     extensions = cythonize(
         [
-            Extension(name, [path], optional=True, extra_compile_args=["-O3"])
+            Extension(name, [path], extra_compile_args=["-O3"])
             for name, path in KERNELS.items()
         ],
         build_dir="build/cython",
@@ -31,5 +31,7 @@ else:
         },
         quiet=True,
     )
+    for extension in extensions:  # cythonize makes new ones, and forgets this
+        extension.optional = True
 
 setup(ext_modules=extensions)

@@ -24,4 +24,4 @@ def describe() -> str:
 
 
 if __name__ == "__main__":
-    print(describe())
+    print(f"hot loops: {describe()}")
