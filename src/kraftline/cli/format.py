@@ -1,0 +1,153 @@
+"""`kraftline format`: make the log directories of a node ready for its first start."""
+
+from __future__ import annotations
+
+import click
+
+from kraftline.metadata.directories import cluster_of
+from kraftline.metadata.features import LATEST_PRODUCTION, MINIMUM
+from kraftline.metadata.formatting import bootstrap_words, format_directories, plan_format
+from kraftline.metadata.formatting_config import (
+    FormatConfig,
+    format_config,
+    parse_listener,
+    read_format_config,
+)
+from kraftline.metadata.formatting_request import FormatArguments, format_request
+from kraftline.metadata.random_ids import random_uuid
+
+_QUORUM = ("standalone", "no_initial_controllers", "initial_controllers")
+_VERSIONS = f"{MINIMUM} to {LATEST_PRODUCTION}"
+
+
+@click.command(name="format")
+@click.option("--cluster-id", "-t", help="The id of the cluster; without --config one is drawn.")
+@click.option("--config", "-c", metavar="FILE", help="The node's server.properties.")
+@click.option("--log-dir", multiple=True, help="Without --config: a directory; may be repeated.")
+@click.option("--node-id", type=int, help="Without --config: the node's id.  [default: 1]")
+@click.option(
+    "--controller-listener",
+    metavar="NAME://HOST:PORT",
+    help="Without --config: where its controller will listen.  [default: CONTROLLER://localhost:9093]",
+)
+@click.option("--release-version", "-r", help=f"Features of that release ({_VERSIONS}).")
+@click.option(
+    "--feature",
+    "-f",
+    "features",
+    multiple=True,
+    metavar="NAME=LEVEL",
+    help="A feature's level, such as group.version=0; may be repeated.",
+)
+@click.option("--standalone", "-s", is_flag=True, help="A controller that is a quorum by itself.")
+@click.option(
+    "--initial-controllers",
+    "-I",
+    metavar="ID@HOST:PORT:DIRECTORY,...",
+    help="The voters of a new dynamic quorum; the same on all nodes.",
+)
+@click.option(
+    "--no-initial-controllers", "-N", is_flag=True, help="Join a dynamic quorum that is there."
+)
+@click.option(
+    "--add-scram",
+    "-S",
+    multiple=True,
+    metavar="MECHANISM=[...]",
+    help="A user: 'SCRAM-SHA-256=[name=alice,password=secret]'; also iterations, salt, "
+    "saltedpassword.",
+)
+@click.option("--ignore-formatted", "-g", is_flag=True, help="Leave formatted directories alone.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    cluster_id: str | None,
+    config: str | None,
+    log_dir: tuple[str, ...],
+    node_id: int | None,
+    controller_listener: str | None,
+    release_version: str | None,
+    features: tuple[str, ...],
+    standalone: bool,
+    initial_controllers: str | None,
+    no_initial_controllers: bool,
+    add_scram: tuple[str, ...],
+    ignore_formatted: bool,
+) -> None:
+    """Format the log directories of a node, as kafka-storage.sh does: Kafka starts from them.
+
+    Each gets meta.properties and the seed of the cluster's metadata (bootstrap.checkpoint); the
+    metadata log directory of a dynamic quorum also a snapshot with its voters. Nothing is written
+    unless all of it makes sense.
+
+    Exit code 0: formatted; 1: refused; 2: wrong use.
+
+    \b
+    Examples:
+      kraftline format --log-dir /tmp/kraft
+      kraftline format -t $(kraftline random-uuid) -c server.properties --standalone
+      kraftline format -t CLUSTER -c server.properties --release-version 3.9 \\
+        --add-scram 'SCRAM-SHA-512=[name=alice,password=secret]'
+    """
+    _exclusive(ctx)
+    if config is None:
+        settings = _without_file(log_dir, node_id, controller_listener)
+        standalone = not (initial_controllers is not None or no_initial_controllers)
+    else:
+        if log_dir or node_id is not None or controller_listener is not None:
+            raise click.UsageError(
+                "--log-dir, --node-id and --controller-listener are for use without --config"
+            )
+        if cluster_id is None:
+            raise click.UsageError("--cluster-id is needed: `kraftline random-uuid` makes one")
+        settings = read_format_config(config)
+    request = format_request(
+        settings,
+        cluster_id or cluster_of(settings.log_dirs) or str(random_uuid()),
+        FormatArguments(
+            release_version=release_version,
+            features=features,
+            standalone=standalone,
+            initial_controllers=initial_controllers,
+            no_initial_controllers=no_initial_controllers,
+            scram=add_scram,
+            ignore_formatted=ignore_formatted,
+        ),
+    )
+    plan = plan_format(request)
+    for path in plan.unreadable:
+        click.echo(f"I/O error trying to read log directory {path}. Ignoring...")
+    if not plan.directories:
+        click.echo("All of the log directories are already formatted.")
+        return
+    if cluster_id is None:
+        click.echo(f"Cluster id: {request.cluster_id}")
+    click.echo(f"Bootstrap metadata: {', '.join(bootstrap_words(plan.bootstrap))}")
+    format_directories(plan, click.echo)
+
+
+def _exclusive(ctx: click.Context) -> None:
+    """The flags that say which quorum the node belongs to exclude each other."""
+    given = ["--" + name.replace("_", "-") for name in _QUORUM if ctx.params[name]]
+    if len(given) > 1:
+        raise click.UsageError(f"{given[1]}: not allowed with {given[0]}")
+
+
+def _without_file(
+    log_dirs: tuple[str, ...], node_id: int | None, listener: str | None
+) -> FormatConfig:
+    """The settings of a node that is broker and controller at once."""
+    if not log_dirs:
+        raise click.UsageError("give --config server.properties, or at least one --log-dir")
+    controller = parse_listener(listener or "CONTROLLER://localhost:9093")
+    address = f"{controller.host or 'localhost'}:{controller.port}"
+    return format_config(
+        {
+            "process.roles": "broker,controller",
+            "node.id": str(1 if node_id is None else node_id),
+            "listeners": f"{controller.name}://{address}",
+            "controller.listener.names": controller.name,
+            "controller.quorum.bootstrap.servers": address,
+            "log.dirs": ",".join(log_dirs),
+        }
+    )

@@ -1,0 +1,234 @@
+"""The few settings of `server.properties` that formatting needs, checked as Kafka checks them.
+
+Only who the node is, where its directories are and which quorum it belongs to. Everything else in
+the file is left alone: full configuration is another package's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from kraftline.errors import Corrupt, KraftlineError
+from kraftline.storage.files import Path, load
+
+_LIMIT = 16 * 1024 * 1024
+_LISTENER = re.compile(r"([^:/\s]+)://(\[[0-9a-fA-F:%.]*\]|[^:\[\]]*):(-?[0-9]+)")
+_ADDRESS = re.compile(r"(\[[0-9a-fA-F:%.]+\]|[^:\[\]\s]+):([0-9]{1,5})")
+_ROLES = ("broker", "controller")
+
+
+class BadConfig(KraftlineError):
+    """A setting that is missing or wrong, with the name under which Kafka documents it."""
+
+
+class Listener(msgspec.Struct, frozen=True):
+    """`host` is empty where the listener takes every address."""
+
+    name: str
+    host: str
+    port: int
+
+
+class FormatConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """`controller_listener` is the first of controller.listener.names; `controller` is where
+    others reach this node's controller, None on a mere broker."""
+
+    node_id: int
+    roles: tuple[str, ...]
+    log_dirs: tuple[str, ...]
+    metadata_log_dir: str
+    controller_listener: str
+    controller: Listener | None
+    static_voters: tuple[str, ...] = ()
+    unstable_features: bool = False
+
+
+def read_format_config(path: Path) -> FormatConfig:
+    import javaproperties  # only now: it brings in XML and HTTP, which take their time
+
+    data, file = load(path, _LIMIT)
+    try:
+        # Kafka reads the file as Java does: Latin-1 with \u escapes.
+        found: dict[str, str] = javaproperties.loads(data.decode("latin-1"))
+    except javaproperties.InvalidUEscapeError as error:
+        raise Corrupt(f"not a Java properties file: {error}", file=file) from error
+    return format_config(found)
+
+
+def format_config(found: Mapping[str, str]) -> FormatConfig:
+    """Check and gather; what is asked first is what Kafka complains of first."""
+    roles = _roles(found)
+    node_id = _node_id(found)
+    names = _items(found, "controller.listener.names")
+    if not names:
+        raise _missing("controller.listener.names")
+    listeners = _listeners(found.get("listeners", "PLAINTEXT://:9092"))
+    voters = _static_voters(found)
+    _check_quorum(found, node_id, roles, voters)
+    _check_listeners(roles, names, listeners)
+    log_dirs = _items(found, "log.dirs")
+    if not log_dirs:
+        if "log.dirs" in found:
+            raise BadConfig("Configuration 'log.dirs' must not be empty.")
+        log_dirs = _items(found, "log.dir") or ("/tmp/kafka-logs",)
+    return FormatConfig(
+        node_id=node_id,
+        roles=roles,
+        log_dirs=log_dirs,
+        metadata_log_dir=found.get("metadata.log.dir", "").strip() or log_dirs[0],
+        controller_listener=names[0],
+        controller=_controller(found, roles, names, listeners),
+        static_voters=tuple(voters.values()),
+        unstable_features=_flag(found, "unstable.feature.versions.enable"),
+    )
+
+
+def _roles(found: Mapping[str, str]) -> tuple[str, ...]:
+    if "process.roles" not in found:
+        raise _missing(
+            "process.roles", "formatting is only for KRaft: broker, controller or broker,controller"
+        )
+    roles = _items(found, "process.roles")
+    if not roles:
+        raise BadConfig(
+            "Configuration 'process.roles' must not be empty. "
+            f"Valid values include: [{', '.join(_ROLES)}]"
+        )
+    for role in roles:
+        if role not in _ROLES:
+            raise BadConfig(
+                f"Invalid value {role} for configuration process.roles: "
+                f"String must be one of: {', '.join(_ROLES)}"
+            )
+    return roles
+
+
+def _node_id(found: Mapping[str, str]) -> int:
+    given = {key: found[key].strip() for key in ("node.id", "broker.id") if key in found}
+    if not given:
+        raise _missing("node.id")
+    if len(set(given.values())) > 1:
+        raise BadConfig("You must set `node.id` to the same value as `broker.id`.")
+    key, text = next(iter(given.items()))
+    if not re.fullmatch(r"[-+]?[0-9]{1,10}", text):
+        raise BadConfig(f"Invalid value {text} for configuration {key}: Not a number of type INT")
+    if int(text) < 0:
+        raise BadConfig(f"Invalid value {text} for configuration {key}: Value must be at least 0")
+    return int(text)
+
+
+def _static_voters(found: Mapping[str, str]) -> dict[int, str]:
+    key = "controller.quorum.voters"
+    voters: dict[int, str] = {}
+    for entry in _items(found, key):
+        number, at, address = entry.partition("@")
+        if not at or "@" in address:
+            raise BadConfig(
+                f"Invalid configuration value for {key}. Each entry should be in the form "
+                f"`{{id}}@{{host}}:{{port}}`: {entry!r} is not."
+            )
+        if not re.fullmatch(r"[-+]?[0-9]{1,10}", number):
+            raise BadConfig(f"Failed to parse voter ID as an integer from {number} in {key}")
+        if not _ADDRESS.fullmatch(address):
+            raise BadConfig(
+                f"Failed to parse host name and port from entry {entry} for the configuration "
+                f"{key}. Each entry should be in the form `{{id}}@{{host}}:{{port}}`."
+            )
+        voters[int(number)] = entry
+    return voters
+
+
+def _check_quorum(
+    found: Mapping[str, str], node_id: int, roles: tuple[str, ...], voters: Mapping[int, str]
+) -> None:
+    servers = "controller.quorum.bootstrap.servers"
+    for entry in _items(found, servers):
+        if not _ADDRESS.fullmatch(entry):
+            raise BadConfig(
+                f"Failed to parse host name from {entry} for the configuration {servers}. "
+                'Each entry should be in the form "{host}:{port}"'
+            )
+    if not voters and not _items(found, servers):
+        raise BadConfig(
+            f"If using process.roles, either {servers} must contain the set of bootstrap "
+            "controllers or controller.quorum.voters must contain a parseable set of controllers."
+        )
+    ids = ",".join(str(voter) for voter in voters)
+    if voters and "controller" in roles and node_id not in voters:
+        raise BadConfig(
+            f"If process.roles contains the 'controller' role, the node id {node_id} must be "
+            f"included in the set of voters controller.quorum.voters=Set({ids})"
+        )
+    if "controller" not in roles and node_id in voters:
+        raise BadConfig(
+            f"If process.roles contains just the 'broker' role, the node id {node_id} must not "
+            f"be included in the set of voters controller.quorum.voters=Set({ids})"
+        )
+
+
+def _check_listeners(
+    roles: tuple[str, ...], names: tuple[str, ...], listeners: tuple[Listener, ...]
+) -> None:
+    there = {listener.name for listener in listeners}
+    if "controller" not in roles:
+        if there.intersection(names):
+            raise BadConfig(
+                "controller.listener.names must not contain a value appearing in the 'listeners' "
+                "configuration when running KRaft with just the broker role"
+            )
+    elif not there.intersection(names):
+        raise BadConfig(
+            "controller.listener.names must contain at least one value appearing in the "
+            "'listeners' configuration when running the KRaft controller role"
+        )
+    elif not there.issuperset(names):
+        raise BadConfig(
+            "controller.listener.names must only contain values appearing in the 'listeners' "
+            "configuration when running the KRaft controller role"
+        )
+
+
+def _controller(
+    found: Mapping[str, str],
+    roles: tuple[str, ...],
+    names: tuple[str, ...],
+    listeners: tuple[Listener, ...],
+) -> Listener | None:
+    """The address under which this controller is announced: the first controller listener of
+    advertised.listeners, or else of listeners."""
+    if "controller" not in roles:
+        return None
+    advertised = _listeners(found.get("advertised.listeners", ""))
+    mine = [each for each in listeners if each.name in names]
+    by_name = {each.name: each for each in advertised}
+    return by_name.get(mine[0].name, mine[0])
+
+
+def parse_listener(text: str) -> Listener:
+    """`NAME://host:port`, where the host may be missing."""
+    match = _LISTENER.fullmatch(text.strip())
+    if match is None or int(match[3]) > 65535:
+        raise BadConfig(
+            f"Unable to parse a listener name from {text}: a listener is NAME://host:port"
+        )
+    return Listener(match[1].upper(), match[2].strip("[]"), int(match[3]))
+
+
+def _listeners(text: str) -> tuple[Listener, ...]:
+    return tuple(parse_listener(part) for part in text.split(",") if part.strip())
+
+
+def _items(found: Mapping[str, str], key: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in found.get(key, "").split(",") if part.strip())
+
+
+def _flag(found: Mapping[str, str], key: str) -> bool:
+    return found.get(key, "").strip().lower() == "true"
+
+
+def _missing(key: str, hint: str | None = None) -> BadConfig:
+    text = f'Missing required configuration "{key}" which has no default value.'
+    return BadConfig(f"{text} ({hint})" if hint else text)

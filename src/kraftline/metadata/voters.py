@@ -1,0 +1,123 @@
+"""The voters that a dynamic quorum starts with, as `--initial-controllers` writes them:
+`id@host:port:directory`, separated by commas; an IPv6 host stands in brackets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from kraftline.errors import KraftlineError
+from kraftline.schema.control.voters_record import (
+    Endpoint,
+    KRaftVersionFeature,
+    Voter,
+    VotersRecord,
+)
+from kraftline.schema.uuids import Uuid
+
+# What every voter of a quorum that can change must support.
+_KRAFT_VERSIONS = KRaftVersionFeature(min_supported_version=0, max_supported_version=1)
+# Ids below this mean something else than a directory: unassigned, lost, migrating.
+_RESERVED = 100
+_MAX_INT = 2**31 - 1
+
+
+class BadVoter(KraftlineError):
+    """Text that does not name a voter."""
+
+
+class InitialVoter(msgspec.Struct, frozen=True):
+    node_id: int
+    host: str
+    port: int
+    directory_id: Uuid
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.node_id}@{host}:{self.port}:{self.directory_id}"
+
+
+def parse_voters(text: str) -> tuple[InitialVoter, ...]:
+    """Voters by their id; BadVoter with Kafka's words where the text is not right."""
+    voters: dict[int, InitialVoter] = {}
+    for part in text.strip().split(","):
+        if not part:
+            continue
+        voter = parse_voter(part)
+        if voter.node_id in voters:
+            raise BadVoter(f"Node id {voter.node_id} was specified more than once.")
+        voters[voter.node_id] = voter
+    if not voters:
+        raise BadVoter("No voters given.")
+    return tuple(voters[node_id] for node_id in sorted(voters))
+
+
+def parse_voter(text: str) -> InitialVoter:
+    number, at, rest = text.strip().partition("@")
+    if not at:
+        raise _bad(text, "No @ found in dynamic voter string.")
+    if not number:
+        raise _bad(text, "Invalid @ at beginning of dynamic voter string.")
+    node_id = _number(number)
+    if node_id is None:
+        raise _bad(text, "Failed to parse node id in dynamic voter string.")
+    if node_id < 0:
+        raise _bad(text, f"Invalid negative node id {node_id} in dynamic voter string.")
+    if not rest:
+        raise _bad(text, "No hostname found after node id.")
+    if rest.startswith("["):
+        host, bracket, rest = rest[1:].partition("]")
+        if not bracket:
+            raise _bad(text, "Hostname began with left bracket, but no right bracket was found.")
+    else:
+        host, colon, rest = rest.partition(":")
+        if not colon:
+            raise _bad(text, "No colon following hostname could be found.")
+        rest = colon + rest
+    if not rest.startswith(":"):
+        raise _bad(text, "Port section must start with a colon.")
+    digits, colon, directory = rest[1:].partition(":")
+    if not colon:
+        raise _bad(text, "No colon following port could be found.")
+    port = _number(digits)
+    if port is None:
+        raise _bad(text, "Failed to parse port in dynamic voter string.")
+    if not 0 <= port <= 65535:
+        raise _bad(text, f"Invalid port {port} in dynamic voter string.")
+    try:
+        directory_id = Uuid.parse(directory)
+    except ValueError:
+        raise _bad(text, "Failed to parse directory ID in dynamic voter string.") from None
+    if int.from_bytes(directory_id) < _RESERVED:
+        # Kafka formats with such an id, and then does not start.
+        raise _bad(text, f"The directory ID {directory_id} is a reserved one.")
+    return InitialVoter(node_id, host, port, directory_id)
+
+
+def voters_record(voters: Sequence[InitialVoter], listener: str) -> VotersRecord:
+    """The control record of a snapshot with these voters, reached through one listener."""
+    return VotersRecord(
+        voters=tuple(
+            Voter(
+                voter_id=voter.node_id,
+                voter_directory_id=voter.directory_id,
+                endpoints=(Endpoint(name=listener.upper(), host=voter.host, port=voter.port),),
+                kraft_version_feature=_KRAFT_VERSIONS,
+            )
+            for voter in voters
+        )
+    )
+
+
+def _bad(text: str, reason: str) -> BadVoter:
+    return BadVoter(f"{reason} ({text.strip()!r}; a voter is id@host:port:directory-id)")
+
+
+def _number(text: str) -> int | None:
+    """As Java's Integer.parseInt reads it."""
+    digits = text[1:] if text[:1] in ("-", "+") else text
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 20):
+        return None
+    number = int(text)
+    return number if -_MAX_INT - 1 <= number <= _MAX_INT else None
