@@ -59,7 +59,7 @@ def markdown(
     rounds: int,
     kafka_start: float,
 ) -> str:
-    out = [_INTRO.format(rounds=rounds, start=kafka_start)]
+    out = [_INTRO.format(rounds=rounds, start=kafka_start).rstrip()]
     out += [f"- {note}" for note in notes]
     out += ["", "## Speed", ""]
     out += _table(
