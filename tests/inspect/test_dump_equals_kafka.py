@@ -10,8 +10,8 @@ import pytest
 
 from kraftline.errors import NotKafka
 from kraftline.inspect.dump import json_lines, read_all
-from kraftline.inspect.rows import Selection, json_line
-from kraftline.inspect.sources import Decoder, Wanted, find_sources
+from kraftline.inspect.dump.rows import Selection, json_line
+from kraftline.inspect.dump.sources import Decoder, Wanted, find_sources
 from kraftline.storage.segment import Damage
 from tests import fixture_files
 from tests.oracle.dump import parse_log

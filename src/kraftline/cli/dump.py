@@ -13,9 +13,9 @@ from kraftline.cli.options import format_option, instant
 from kraftline.cli.progress import Bar
 from kraftline.errors import NotKafka
 from kraftline.inspect.dump import followed_rows, json_lines, read_all
-from kraftline.inspect.payloads import type_names
-from kraftline.inspect.rows import Row, Selection, json_line, type_name
-from kraftline.inspect.sources import Decoder, Source, Wanted, find_sources
+from kraftline.inspect.dump.payloads import type_names
+from kraftline.inspect.dump.rows import Row, Selection, json_line, type_name
+from kraftline.inspect.dump.sources import Decoder, Source, Wanted, find_sources
 from kraftline.storage.segment import Damage
 
 
@@ -123,7 +123,7 @@ def _formatted(rows: Iterable[Row], sources: list[Source], form: str) -> Iterato
             before = b",\n"
         yield b"[]\n" if before == b"[\n" else b"\n]\n"
         return
-    from kraftline.inspect.text import Painter, csv_lines, table
+    from kraftline.inspect.dump.text import Painter, csv_lines, table
 
     if form == "csv":
         lines = csv_lines(rows)

@@ -14,7 +14,7 @@ from rich.console import Console, RenderableType
 from kraftline.cli.options import format_option
 from kraftline.errors import NotKafka
 from kraftline.inspect.info import FileInfo, Info, PartitionInfo, as_object, as_rows, info
-from kraftline.inspect.info_text import file_text, log_directory_text, partition_text
+from kraftline.inspect.info.text import file_text, log_directory_text, partition_text
 
 # Wide enough for a table in a file or a pipe, where no terminal says how wide it is.
 _PIPED_WIDTH = 120

@@ -22,7 +22,7 @@ from rich.progress import (
 from kraftline.cli.options import format_option
 from kraftline.errors import NotKafka
 from kraftline.inspect.verify import Finding, Summary, total_bytes, verify
-from kraftline.inspect.verify_text import FindingText, first_lines, summary_line
+from kraftline.inspect.verify.text import FindingText, first_lines, summary_line
 
 _MOST = 20
 _COLUMNS = (

@@ -13,7 +13,7 @@ from operator import add
 from typing import NamedTuple, Protocol
 
 from kraftline.errors import BadData, KraftlineError, NotKafka, TooLarge, Unsupported
-from kraftline.inspect.verify_findings import Report
+from kraftline.inspect.verify.findings import Report
 from kraftline.records.kernel import active as kernel
 from kraftline.records.runs import Run, prepare
 from kraftline.storage.files import vanished

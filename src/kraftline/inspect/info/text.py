@@ -13,11 +13,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from kraftline.inspect.info_files import FileInfo
-from kraftline.inspect.info_log_dirs import LogDirectoryInfo, QuorumInfo, TopicInfo
-from kraftline.inspect.info_partitions import PartitionInfo, SnapshotInfo
-from kraftline.inspect.info_segments import SegmentInfo
-from kraftline.inspect.verify_text import show_size
+from kraftline.inspect.info.files import FileInfo
+from kraftline.inspect.info.log_dirs import LogDirectoryInfo, QuorumInfo, TopicInfo
+from kraftline.inspect.info.partitions import PartitionInfo, SnapshotInfo
+from kraftline.inspect.info.segments import SegmentInfo
+from kraftline.inspect.verify.text import show_size
 
 _ROWS = 40
 _NONE = "-"

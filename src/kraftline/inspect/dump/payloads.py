@@ -8,14 +8,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kraftline.errors import Corrupt
-from kraftline.inspect.sources import Decoder, Source, Wanted
+from kraftline.inspect.dump.sources import Decoder, Source, Wanted
 from kraftline.schema.control.frame import ControlType, control_json, decode_control_key
 from kraftline.schema.coordinator import frame as coordinator
 from kraftline.schema.coordinator.frame import CoordinatorTopic
 from kraftline.schema.metadata.frame import record_json
 
 if TYPE_CHECKING:
-    from kraftline.inspect.rows import Row
+    from kraftline.inspect.dump.rows import Row
 
 _TOPICS = {
     Decoder.OFFSETS: coordinator.OFFSETS,

@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Iterable
 
 from kraftline.errors import BadData, NotKafka
-from kraftline.inspect import verify_partitions as partitions
-from kraftline.inspect.verify_findings import Enough, Finding, Report, Summary
-from kraftline.inspect.verify_headers import LogState
-from kraftline.inspect.verify_log_dirs import verify_log_directory
-from kraftline.inspect.verify_segments import Surroundings, verify_segment
-from kraftline.inspect.verify_snapshots import verify_snapshot
+from kraftline.inspect.verify import partitions
+from kraftline.inspect.verify.findings import Enough, Finding, Report, Summary
+from kraftline.inspect.verify.headers import LogState
+from kraftline.inspect.verify.log_dirs import verify_log_directory
+from kraftline.inspect.verify.segments import Surroundings, verify_segment
+from kraftline.inspect.verify.snapshots import verify_snapshot
 from kraftline.storage import (
     checkpoints,
     clean_shutdown,

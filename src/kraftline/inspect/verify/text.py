@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from kraftline.inspect.verify_findings import Finding, Summary
+from kraftline.inspect.verify.findings import Finding, Summary
 from kraftline.storage.names import METADATA_TOPIC
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")

@@ -6,9 +6,9 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from kraftline.inspect.info_files import FileInfo, file_info
-from kraftline.inspect.info_log_dirs import LogDirectoryInfo, log_directory_info
-from kraftline.inspect.info_partitions import PartitionInfo, partition_info
+from kraftline.inspect.info.files import FileInfo, file_info
+from kraftline.inspect.info.log_dirs import LogDirectoryInfo, log_directory_info
+from kraftline.inspect.info.partitions import PartitionInfo, partition_info
 from kraftline.storage.detect import PathKind, detect
 
 __all__ = ["FileInfo", "Info", "LogDirectoryInfo", "PartitionInfo", "as_object", "as_rows", "info"]

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from kraftline.errors import BadData, NotKafka
-from kraftline.inspect.payloads import TopicFilter
-from kraftline.inspect.rows import Row, RowMaker, Selection, json_line, read_rows
-from kraftline.inspect.sources import Decoder, Source
+from kraftline.inspect.dump.payloads import TopicFilter
+from kraftline.inspect.dump.rows import Row, RowMaker, Selection, json_line, read_rows
+from kraftline.inspect.dump.sources import Decoder, Source
 from kraftline.records.checksums import sound_until
 from kraftline.records.framing import batches
 from kraftline.storage.follow import follow

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from kraftline.inspect.rows import Header, Row
+from kraftline.inspect.dump.rows import Header, Row
 
 _COLOUR = {"dim": "2", "type": "36", "name": "34", "key": "33", "mark": "35", "problem": "31"}
 _COLUMNS = Row.__struct_encode_fields__

@@ -10,8 +10,8 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from kraftline.errors import BadData
-from kraftline.inspect.payloads import TopicFilter, control_type, fill_control, payloads_of
-from kraftline.inspect.sources import Source, Wanted
+from kraftline.inspect.dump.payloads import TopicFilter, control_type, fill_control, payloads_of
+from kraftline.inspect.dump.sources import Source, Wanted
 from kraftline.records.batch import Batch
 from kraftline.records.record import Record
 from kraftline.storage.segment import Damage, SegmentReader

@@ -10,8 +10,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from operator import le, lt
 
-from kraftline.inspect.verify_batches import Rows
-from kraftline.inspect.verify_findings import Report
+from kraftline.inspect.verify.batches import Rows
+from kraftline.inspect.verify.findings import Report
 from kraftline.records.runs import Run
 from kraftline.storage.checkpoints import EpochStart
 from kraftline.storage.names import MAX_INT, base_offset_of

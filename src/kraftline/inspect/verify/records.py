@@ -8,9 +8,9 @@ from itertools import pairwise
 from operator import lt
 from typing import TypeAlias
 
-from kraftline.inspect.verify_batches import Rows
-from kraftline.inspect.verify_findings import Report
-from kraftline.inspect.verify_payloads import PayloadCheck, Wrong, check_control
+from kraftline.inspect.verify.batches import Rows
+from kraftline.inspect.verify.findings import Report
+from kraftline.inspect.verify.payloads import PayloadCheck, Wrong, check_control
 from kraftline.records.kernel import active as kernel
 from kraftline.records.runs import Run
 from kraftline.schema.types import Message

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from kraftline.errors import BadData, KraftlineError
-from kraftline.inspect.info_segments import first_batch
+from kraftline.inspect.info.segments import first_batch
 from kraftline.records.framing import as_view
 from kraftline.records.kernel import active as kernel
 from kraftline.records.record import Codec

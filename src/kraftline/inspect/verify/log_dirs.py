@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from kraftline.inspect.verify_findings import Report
-from kraftline.inspect.verify_partitions import Extent, stopped_cleanly, verify_partition
-from kraftline.inspect.verify_snapshots import verify_snapshot
+from kraftline.inspect.verify.findings import Report
+from kraftline.inspect.verify.partitions import Extent, stopped_cleanly, verify_partition
+from kraftline.inspect.verify.snapshots import verify_snapshot
 from kraftline.storage import checkpoints, clean_shutdown, meta_properties
 from kraftline.storage.checkpoints import PartitionOffset
 from kraftline.storage.log_dir import LogDirectory, PartitionPlace, read_log_directory

@@ -6,10 +6,10 @@ import os
 from typing import NamedTuple
 
 from kraftline.errors import BadData, NotKafka
-from kraftline.inspect.verify_findings import Report
-from kraftline.inspect.verify_headers import LogState
-from kraftline.inspect.verify_segments import Surroundings, verify_segment
-from kraftline.inspect.verify_snapshots import verify_snapshot
+from kraftline.inspect.verify.findings import Report
+from kraftline.inspect.verify.headers import LogState
+from kraftline.inspect.verify.segments import Surroundings, verify_segment
+from kraftline.inspect.verify.snapshots import verify_snapshot
 from kraftline.schema.uuids import Uuid
 from kraftline.storage import checkpoints, clean_shutdown, partition_metadata, quorum_state
 from kraftline.storage.files import vanished

@@ -11,8 +11,8 @@ from bisect import bisect_left, bisect_right
 import msgspec
 
 from kraftline.errors import BadData, NotKafka
-from kraftline.inspect.verify_batches import Rows, Walked
-from kraftline.inspect.verify_findings import Report
+from kraftline.inspect.verify.batches import Rows, Walked
+from kraftline.inspect.verify.findings import Report
 from kraftline.records.runs import Run
 from kraftline.storage import offset_index, time_index
 from kraftline.storage.files import vanished

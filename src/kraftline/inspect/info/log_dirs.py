@@ -7,8 +7,8 @@ import os
 import msgspec
 
 from kraftline.errors import NotKafka
-from kraftline.inspect.info_metadata import read_features
-from kraftline.inspect.info_partitions import (
+from kraftline.inspect.info.metadata import read_features
+from kraftline.inspect.info.partitions import (
     PartitionInfo,
     partition_info,
     read_reason,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from kraftline.inspect.verify_batches import Rows, walk
-from kraftline.inspect.verify_findings import Report
-from kraftline.inspect.verify_headers import HeaderCheck, LogState
-from kraftline.inspect.verify_payloads import check_metadata
-from kraftline.inspect.verify_records import RecordCheck
+from kraftline.inspect.verify.batches import Rows, walk
+from kraftline.inspect.verify.findings import Report
+from kraftline.inspect.verify.headers import HeaderCheck, LogState
+from kraftline.inspect.verify.payloads import check_metadata
+from kraftline.inspect.verify.records import RecordCheck
 from kraftline.records.runs import Run
 from kraftline.schema.control.frame import ControlType
 from kraftline.schema.types import Message

@@ -6,19 +6,19 @@ import os
 
 import msgspec
 
-from kraftline.inspect.verify_batches import Check, Walked, walk
-from kraftline.inspect.verify_findings import Report
-from kraftline.inspect.verify_headers import HeaderCheck, LogState
-from kraftline.inspect.verify_indexes import (
+from kraftline.inspect.verify.batches import Check, Walked, walk
+from kraftline.inspect.verify.findings import Report
+from kraftline.inspect.verify.headers import HeaderCheck, LogState
+from kraftline.inspect.verify.indexes import (
     IndexPlace,
     OffsetIndexCheck,
     TimeIndexCheck,
     open_offset_index,
     open_time_index,
 )
-from kraftline.inspect.verify_payloads import payload_check
-from kraftline.inspect.verify_records import RecordCheck
-from kraftline.inspect.verify_transactions import TransactionCheck
+from kraftline.inspect.verify.payloads import payload_check
+from kraftline.inspect.verify.records import RecordCheck
+from kraftline.inspect.verify.transactions import TransactionCheck
 from kraftline.storage.names import METADATA_TOPIC, FileKind
 from kraftline.storage.partition_dir import Segment
 from kraftline.storage.segment import TailKind

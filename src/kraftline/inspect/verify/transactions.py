@@ -11,10 +11,10 @@ import time
 from collections import deque
 
 from kraftline.errors import BadData, NotKafka
-from kraftline.inspect.verify_batches import Rows, Walked
-from kraftline.inspect.verify_findings import Report
-from kraftline.inspect.verify_headers import LogState
-from kraftline.inspect.verify_indexes import IndexPlace, refuse_index
+from kraftline.inspect.verify.batches import Rows, Walked
+from kraftline.inspect.verify.findings import Report
+from kraftline.inspect.verify.headers import LogState
+from kraftline.inspect.verify.indexes import IndexPlace, refuse_index
 from kraftline.records.runs import Run
 from kraftline.schema.control.frame import ControlType
 from kraftline.schema.types import Message

@@ -7,8 +7,8 @@ import os
 import msgspec
 
 from kraftline.errors import BadData, KraftlineError
-from kraftline.inspect.info_files import snapshot_time
-from kraftline.inspect.info_segments import SegmentInfo, try_segment
+from kraftline.inspect.info.files import snapshot_time
+from kraftline.inspect.info.segments import SegmentInfo, try_segment
 from kraftline.storage import checkpoints
 from kraftline.storage.names import PartitionState, SnapshotState, parse_segment_file
 from kraftline.storage.partition_dir import (
