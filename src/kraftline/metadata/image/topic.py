@@ -1,0 +1,150 @@
+"""One topic: its partitions, and what changed in them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from kraftline.metadata.faults import ReplayError
+from kraftline.metadata.image.local_changes import LocalChanges, add_local_changes
+from kraftline.metadata.partition import RECOVERING, PartitionRegistration, from_record
+from kraftline.metadata.write_options import Versioned, WriteOptions
+from kraftline.schema.metadata.partition_change_record import PartitionChangeRecord
+from kraftline.schema.metadata.partition_record import PartitionRecord
+from kraftline.schema.metadata.topic_record import TopicRecord
+from kraftline.schema.uuids import Uuid
+
+
+class TopicImage(msgspec.Struct, frozen=True, gc=False):
+    """`partitions` are in the order of their ids, which are 0, 1, 2 ... unless `sparse` names them:
+    only a log that no controller wrote leaves holes."""
+
+    name: str
+    id: Uuid
+    partitions: tuple[PartitionRegistration, ...] = ()
+    sparse: tuple[int, ...] | None = None
+
+    @property
+    def partition_ids(self) -> Sequence[int]:
+        return range(len(self.partitions)) if self.sparse is None else self.sparse
+
+    def partition(self, partition: int) -> PartitionRegistration | None:
+        at = partition
+        if self.sparse is not None:
+            at = bisect_left(self.sparse, partition)
+            if at == len(self.sparse) or self.sparse[at] != partition:
+                return None
+        return self.partitions[at] if 0 <= at < len(self.partitions) else None
+
+    def items(self) -> Iterable[tuple[int, PartitionRegistration]]:
+        """Partitions with their ids."""
+        if self.sparse is None:
+            return enumerate(self.partitions)
+        return zip(self.sparse, self.partitions, strict=True)
+
+    def write(self, options: WriteOptions) -> Iterator[Versioned]:
+        yield TopicRecord(name=self.name, topic_id=self.id), 0
+        version = options.version.partition_record_version
+        for partition, registration in self.items():
+            yield registration.to_record(self.id, partition, options), version
+
+
+class TopicDelta:
+    """`changes` has the partitions that are new or different, as they stand.
+
+    The counts of elections are of unclean ones and of leaders out of the ELR, by partition.
+    """
+
+    __slots__ = ("changes", "elr_elections", "image", "unclean_elections")
+
+    def __init__(self, image: TopicImage) -> None:
+        self.image = image
+        self.changes: dict[int, PartitionRegistration] = {}
+        self.unclean_elections: dict[int, int] = {}
+        self.elr_elections: dict[int, int] = {}
+
+    @property
+    def name(self) -> str:
+        return self.image.name
+
+    @property
+    def id(self) -> Uuid:
+        return self.image.id
+
+    def partition(self, partition: int) -> PartitionRegistration | None:
+        """The partition as it stands in this delta."""
+        return self.changes.get(partition) or self.image.partition(partition)
+
+    def replay_partition(self, record: PartitionRecord) -> None:
+        partition = record.partition_id
+        after = from_record(record)
+        if self.image.partitions or partition in self.changes:
+            before = self.partition(partition)
+            if before is not None:
+                self._count_election(partition, before, record)
+        self.changes[partition] = after
+
+    def replay_change(self, record: PartitionChangeRecord) -> None:
+        partition = record.partition_id
+        before = self.changes.get(partition)
+        if before is None:
+            before = self.image.partition(partition)
+            if before is None:
+                raise ReplayError(
+                    f"Unable to find partition {record.topic_id}:{partition}", record=record
+                )
+        after = before.merge(record)
+        if before.elr or record.leader_recovery_state == RECOVERING:
+            self._count_election(partition, before, record)
+        self.changes[partition] = after
+
+    def _count_election(
+        self,
+        partition: int,
+        before: PartitionRegistration,
+        record: PartitionRecord | PartitionChangeRecord,
+    ) -> None:
+        if record.leader_recovery_state == RECOVERING:
+            counts = self.unclean_elections
+            counts[partition] = counts.get(partition, 0) + 1
+        if record.leader in before.elr:
+            counts = self.elr_elections
+            counts[partition] = counts.get(partition, 0) + 1
+
+    def clear_elr(self) -> None:
+        for partition in (*self.changes, *self.image.partition_ids):
+            found = self.partition(partition)
+            # One in both places is empty when it comes the second time.
+            if found is not None and (found.elr or found.last_known_elr):
+                self.changes[partition] = found.without_elr()
+
+    def apply(self) -> TopicImage:
+        image, changes = self.image, self.changes
+        if not changes:
+            return image
+        if image.sparse is None:
+            partitions = list(image.partitions)
+            count = len(partitions)
+            for partition, registration in changes.items():
+                if 0 <= partition < count:
+                    partitions[partition] = registration
+                elif partition == count:
+                    partitions.append(registration)
+                    count += 1
+                else:
+                    break
+            else:
+                return TopicImage(image.name, image.id, tuple(partitions))
+        both = {**dict(image.items()), **changes}
+        ids = tuple(sorted(both))
+        dense = ids == tuple(range(len(ids)))
+        partitions = [both[partition] for partition in ids]
+        return TopicImage(image.name, image.id, tuple(partitions), None if dense else ids)
+
+    def local_changes(self, broker: int) -> LocalChanges:
+        """What this delta means to one broker."""
+        out = LocalChanges()
+        add_local_changes(out, broker, self.image, self.changes)
+        return out
