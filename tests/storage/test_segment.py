@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kraftline.errors import NotKafka, TooLarge
+from kraftline.storage import batch_search
 from kraftline.storage.offset_index import OffsetEntry, format_offset_index
-from kraftline.storage.segment import Damage, SegmentReader, TailKind
+from kraftline.storage.segment import Damage, SegmentReader, Tail, TailKind
 from kraftline.storage.segment_write import write_segment
 from tests.effort import rounds
 from tests.fixture_files import name_of, says
@@ -208,3 +209,24 @@ def test_a_stale_index_that_leads_too_far_is_not_believed(tmp_path: Path) -> Non
         lie = [OffsetEntry(50, frames[-5].position)]
         path.with_suffix(".index").write_bytes(format_offset_index(0, lie))
         assert reader.position_of_offset(100) == expected
+
+
+def test_a_batch_written_over_zeros_while_we_look_is_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A live preallocated file: the broker writes between our read and our second look."""
+    first, second = one_batch(0), one_batch(1)
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(first + bytes(4096))
+    real = batch_search.read_header
+
+    def written_meanwhile(fd: int, position: int) -> tuple[int, int, int] | None:
+        with path.open("r+b") as file:
+            file.seek(len(first))
+            file.write(second)
+        return real(fd, position)
+
+    monkeypatch.setattr(batch_search, "read_header", written_meanwhile)
+    with SegmentReader(path) as reader:
+        assert [batch.base_offset for batch, _ in reader.batches()] == [0, 1]
+        assert reader.tail == Tail(TailKind.ZEROS, len(first) + len(second), 4096 - len(second))

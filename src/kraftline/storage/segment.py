@@ -209,7 +209,11 @@ class SegmentReader:
             before = None
             if previous is not None:
                 before = batch_search.frame_at(buffer, previous, position + previous)
-            trouble = _Trouble(position + at, before, limit, verdict, legacy, live)
+            seen = None
+            if at + TO_MAGIC <= len(buffer):
+                base_offset, size, _, magic = HEADER.unpack_from(buffer, at)
+                seen = (base_offset, size, magic)
+            trouble = _Trouble(position + at, before, limit, verdict, legacy, live, seen)
             good, resume = self._search(trouble)
             if good > position:
                 yield Run(buffer, 0, good - position, position)
@@ -338,6 +342,8 @@ class SegmentReader:
         if header is not None and header[1] == 0 and batch_search.zeros_from(self._fd, at, limit):
             self.tail = Tail(TailKind.ZEROS, at, limit - at)
             return at, None
+        if trouble.seen is not None and batch_search.read_header(self._fd, at) != trouble.seen:
+            return at, at  # a broker has written there since we read: look again
         if half:
             found = None if trouble.live else self._find(at + 1, trouble)
             if found is None:
@@ -402,3 +408,4 @@ class _Trouble(NamedTuple):
     reason: str
     legacy: bool
     live: bool
+    seen: tuple[int, int, int] | None
