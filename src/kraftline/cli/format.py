@@ -140,7 +140,8 @@ def _without_file(
     if not log_dirs:
         raise click.UsageError("give --config server.properties, or at least one --log-dir")
     controller = parse_listener(listener or "CONTROLLER://localhost:9093")
-    address = f"{controller.host or 'localhost'}:{controller.port}"
+    host = f"[{controller.host}]" if ":" in controller.host else controller.host
+    address = f"{host or 'localhost'}:{controller.port}"
     return format_config(
         {
             "process.roles": "broker,controller",

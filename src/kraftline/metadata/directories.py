@@ -82,9 +82,9 @@ def check_agreement(
             elif meta.node_id != node_id:
                 raise WrongDirectory(
                     f"Stored node id {meta.node_id} doesn't match previous node id {node_id} in "
-                    f"{file} ({node_id} {expected_by['node.id']}). If you moved your data, make "
-                    "sure your configured node id matches. If you intend to create a new node, "
-                    "you should remove all data in your data directories."
+                    f"{file}. If you moved your data, make sure your configured node id matches. "
+                    "If you intend to create a new node, you should remove all data in your data "
+                    f"directories. ({node_id} {expected_by['node.id']})"
                 )
         if meta.directory_id is not None:
             if meta.directory_id in seen:

@@ -143,17 +143,18 @@ def from_level(level: int) -> MetadataVersion:
         )
     raise UnsupportedFeature(
         f"No MetadataVersion with feature level {level}. Valid feature levels are from "
-        f"{first.level} to {last.level} ({first} to {last}); {advice}."
+        f"{first.level} to {last.level}. These are {first} to {last}; {advice}."
     )
 
 
 def from_release(text: str, *, unstable: bool = False) -> MetadataVersion:
-    """The metadata version of "4.3", "4.3.1", "4.0-IV1"; a release stands for its newest."""
+    """The metadata version of "4.3", "4.3.1", "4.0-IV1"; a release stands for its newest stable
+    one."""
     segments = text.split(".")
     key = text if len(segments) <= 2 else ".".join(segments[:2])
     known = [version for version in VERSIONS if unstable or version.production]
     for version in reversed(known):
-        if key in (version.name, version.release):
+        if key == version.name or (key == version.release and version.production):
             return version
     names = ", ".join(version.name for version in known)
     raise UnsupportedFeature(

@@ -17,6 +17,7 @@ from kraftline.storage.files import Path, load
 _LIMIT = 16 * 1024 * 1024
 _LISTENER = re.compile(r"([^:/\s]+)://(\[[0-9a-fA-F:%.]*\]|[^:\[\]]*):(-?[0-9]+)")
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:%.]+\]|[^:\[\]\s]+):([0-9]{1,5})")
+_ANY = ("", "0.0.0.0", "::")
 _ROLES = ("broker", "controller")
 
 
@@ -25,7 +26,7 @@ class BadConfig(KraftlineError):
 
 
 class Listener(msgspec.Struct, frozen=True):
-    """`host` is empty where the listener takes every address."""
+    """`host` may be empty, which takes every address."""
 
     name: str
     host: str
@@ -72,7 +73,10 @@ def format_config(found: Mapping[str, str]) -> FormatConfig:
     log_dirs = _items(found, "log.dirs")
     if not log_dirs:
         if "log.dirs" in found:
-            raise BadConfig("Configuration 'log.dirs' must not be empty.")
+            raise BadConfig(
+                "Configuration 'log.dirs' must not be empty. Valid values include: any "
+                "non-empty value"
+            )
         log_dirs = _items(found, "log.dir") or ("/tmp/kafka-logs",)
     return FormatConfig(
         node_id=node_id,
@@ -128,14 +132,14 @@ def _static_voters(found: Mapping[str, str]) -> dict[int, str]:
         if not at or "@" in address:
             raise BadConfig(
                 f"Invalid configuration value for {key}. Each entry should be in the form "
-                f"`{{id}}@{{host}}:{{port}}`: {entry!r} is not."
+                f"`{{id}}@{{host}}:{{port}}`. ({entry!r})"
             )
         if not re.fullmatch(r"[-+]?[0-9]{1,10}", number):
             raise BadConfig(f"Failed to parse voter ID as an integer from {number} in {key}")
         if not _ADDRESS.fullmatch(address):
             raise BadConfig(
-                f"Failed to parse host name and port from entry {entry} for the configuration "
-                f"{key}. Each entry should be in the form `{{id}}@{{host}}:{{port}}`."
+                f"Failed to parse host name from entry {entry} for the configuration {key}. "
+                "Each entry should be in the form `{id}@{host}:{port}`."
             )
         voters[int(number)] = entry
     return voters
@@ -197,14 +201,18 @@ def _controller(
     names: tuple[str, ...],
     listeners: tuple[Listener, ...],
 ) -> Listener | None:
-    """The address under which this controller is announced: the first controller listener of
-    advertised.listeners, or else of listeners."""
+    """The address under which this controller is announced: its first name, looked up in
+    advertised.listeners, or else in listeners."""
     if "controller" not in roles:
         return None
     advertised = _listeners(found.get("advertised.listeners", ""))
-    mine = [each for each in listeners if each.name in names]
-    by_name = {each.name: each for each in advertised}
-    return by_name.get(mine[0].name, mine[0])
+    controller = {each.name: each for each in (*listeners, *advertised)}[names[0]]
+    # Nobody can connect to the address that stands for all.
+    return (
+        controller
+        if controller.host not in _ANY
+        else msgspec.structs.replace(controller, host="localhost")
+    )
 
 
 def parse_listener(text: str) -> Listener:

@@ -38,7 +38,7 @@ def format_request(
         version=None if release is None else from_release(release, unstable=unstable),
         features=dict(_name_and_level(feature) for feature in asked.features),
         voters=_voters(settings, asked),
-        dynamic_quorum=asked.no_initial_controllers and not settings.static_voters,
+        dynamic_quorum=not settings.static_voters,
         scram=asked.scram,
         unstable_features=unstable,
         ignore_formatted=asked.ignore_formatted,
@@ -60,8 +60,8 @@ def _voters(settings: FormatConfig, asked: FormatArguments) -> tuple[InitialVote
     if asked.standalone:
         if controller is None:
             raise FormatRefused("You can only use --standalone on a controller.")
-        host = controller.host or "localhost"
-        return (InitialVoter(settings.node_id, host, controller.port, random_uuid()),)
+        voter = InitialVoter(settings.node_id, controller.host, controller.port, random_uuid())
+        return (voter,)
     if controller is not None and not settings.static_voters and not asked.no_initial_controllers:
         raise FormatRefused(
             "Because controller.quorum.voters is not set on this controller, you must specify "
@@ -75,7 +75,8 @@ def _name_and_level(text: str) -> tuple[str, int]:
     name, equals, level = text.partition("=")
     if not equals:
         raise FormatRefused(f"Can't parse feature=level string {text}: equals sign not found.")
-    digits = level.strip().removeprefix("-")
+    digits = level.strip()
+    digits = digits[1:] if digits[:1] in ("-", "+") else digits
     if not (digits.isascii() and digits.isdigit() and int(digits) < 2**15):
         raise FormatRefused(
             f"Can't parse feature=level string {text}: unable to parse {level.strip()} as a short."

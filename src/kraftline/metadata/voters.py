@@ -102,12 +102,27 @@ def voters_record(voters: Sequence[InitialVoter], listener: str) -> VotersRecord
             Voter(
                 voter_id=voter.node_id,
                 voter_directory_id=voter.directory_id,
-                endpoints=(Endpoint(name=listener.upper(), host=voter.host, port=voter.port),),
+                endpoints=(
+                    Endpoint(name=listener.upper(), host=_plain(voter.host), port=voter.port),
+                ),
                 kraft_version_feature=_KRAFT_VERSIONS,
             )
             for voter in voters
         )
     )
+
+
+def _plain(host: str) -> str:
+    """An IPv6 address as Java prints it, with all of its groups."""
+    if ":" not in host:
+        return host
+    import ipaddress  # only for these
+
+    try:
+        groups = ipaddress.IPv6Address(host).exploded.split(":")
+    except ValueError:
+        return host
+    return ":".join(f"{int(group, 16):x}" for group in groups)
 
 
 def _bad(text: str, reason: str) -> BadVoter:
