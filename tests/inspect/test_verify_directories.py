@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import struct
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 from kraftline.errors import NotKafka
 from kraftline.records import Record, batches, build_batch
+from tests.another_user import another_user, open_directory
 from tests.inspect.damage import (
     EPOCH,
     METADATA,
@@ -170,14 +170,15 @@ def test_a_directory_in_the_place_of_a_segment_is_found(node: Path) -> None:
     assert found.code == "unreadable"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root can read everything")
-def test_what_may_not_be_read_is_found(node: Path) -> None:
-    (node / "mixed-0" / "00000000000000000000.log").chmod(0)
-    (node / "transactions-0").chmod(0)
-    try:
-        assert codes(node).count("unreadable") == 2
-    finally:
-        (node / "transactions-0").chmod(0o755)
+def test_what_may_not_be_read_is_found() -> None:
+    with open_directory() as folder:
+        node = copy(TOPICS, folder)
+        assert codes(node) == []
+        (node / "mixed-0" / "00000000000000000000.log").chmod(0)
+        (node / "transactions-0").chmod(0)
+        with another_user():
+            found = codes(node)
+    assert found.count("unreadable") == 2
 
 
 def test_a_missing_file_among_the_paths_is_refused_before_anything_is_read(node: Path) -> None:

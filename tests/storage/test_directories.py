@@ -23,14 +23,9 @@ from kraftline.storage.names import (
     SnapshotState,
 )
 from kraftline.storage.partition_dir import read_partition_directory
+from tests.another_user import another_user, open_directory
 from tests.fixture_files import name_of
 from tests.storage.fixture_files import data_files, log_directories, partition_directories
-
-
-@pytest.fixture
-def as_another_user(tmp_path: Path) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("root may read everything")
 
 
 @pytest.mark.parametrize("path", log_directories(), ids=name_of)
@@ -165,11 +160,13 @@ def test_a_directory_that_cannot_be_listed_is_said_plainly(tmp_path: Path) -> No
         read_log_directory(tmp_path / "file")
 
 
-@pytest.mark.usefixtures("as_another_user")
-def test_missing_permission_is_said_plainly(tmp_path: Path) -> None:
-    (tmp_path / "meta.properties").write_text("version=1\n")
-    (tmp_path / "meta.properties").chmod(0)
-    (oddity,) = read_log_directory(tmp_path).oddities
+def test_missing_permission_is_said_plainly() -> None:
+    with open_directory() as folder:
+        (folder / "meta.properties").write_text("version=1\n")
+        read_log_directory(folder)
+        (folder / "meta.properties").chmod(0)
+        with another_user():
+            (oddity,) = read_log_directory(folder).oddities
     assert oddity.reason.startswith("no permission")
 
 
