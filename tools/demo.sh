@@ -5,9 +5,13 @@ set -eu
 cd "$(dirname "$0")/.."
 data=tests/fixtures/metadata_4_3/data/node-1
 
-say() { printf '\n\033[1m%s\033[0m\n' "$1"; }
+bold='' dim='' plain=''
+if [ -t 1 ]; then
+    bold=$(printf '\033[1m') dim=$(printf '\033[2m') plain=$(printf '\033[0m')
+fi
+say() { printf '\n%s%s%s\n' "$bold" "$1" "$plain"; }
 run() {
-    printf '\033[2m$ %s\033[0m\n' "$*"
+    printf '%s$ %s%s\n' "$dim" "$*" "$plain"
     "$@"
 }
 
