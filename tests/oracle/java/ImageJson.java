@@ -215,7 +215,7 @@ public class ImageJson {
         published.clear();
         MetadataVersion version = image.features().metadataVersion().orElse(MetadataVersion.IBP_4_3_IV0);
         ImageWriterOptions options = new ImageWriterOptions.Builder(version)
-            .setEligibleLeaderReplicasEnabled(image.features().isElrEnabled()).build();
+            .setEligibleLeaderReplicasEnabled(image.features().isElrEnabled()).setLossHandler(loss -> { }).build();
         node.set("image", records(options));
         print(node);
     }

@@ -50,7 +50,7 @@ class ClusterImage(msgspec.Struct, frozen=True, gc=False):
         return -1 if found is None else found.epoch
 
     def losses(self, options: WriteOptions) -> Iterator[str]:
-        for broker in self.brokers.values():
+        for _, broker in sorted(self.brokers.items()):
             yield from broker.losses(options)
         if self.controllers and not options.version.controller_registration_supported:
             yield "controller registration data"
