@@ -1,0 +1,76 @@
+"""What the documents say is so: commands run, tables are fresh, links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kraftline.cli.main import VERBS, verbs
+from tests.fixture_files import FIXTURES
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+NODE = FIXTURES / "topics_4_3/data/node-1"
+# What stands in the documents for a reader's own directory.
+STAND_INS = {
+    "/var/lib/kafka/orders-0": NODE / "mixed-0",
+    "orders-0/": f"{NODE}/mixed-0/",
+    "/var/lib/kafka": NODE,
+}
+
+
+def localised(text: str) -> str:
+    for theirs, ours in STAND_INS.items():
+        text = text.replace(theirs, str(ours))
+    return text
+
+
+def blocks(language: str) -> list[tuple[Path, str]]:
+    pattern = re.compile(rf"^```{language}\n(.*?)^```", re.M | re.S)
+    return [(page, block) for page in PAGES for block in pattern.findall(page.read_text())]
+
+
+COMMANDS = [
+    line.split("#")[0].split("|")[0].strip()
+    for _, block in blocks("sh")
+    for line in block.splitlines()
+    if line.startswith("kraftline ")
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_in_the_documents_run(command: str) -> None:
+    args = shlex.split(localised(command))[1:]
+    result = CliRunner().invoke(verbs, args)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.output
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("code", [block for _, block in blocks("python")])
+def test_python_in_the_documents_runs(code: str) -> None:
+    subprocess.run([sys.executable, "-c", localised(code)], check=True, stdout=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_tables_of_compatibility_are_fresh() -> None:
+    done = subprocess.run([sys.executable, "tools/compatibility.py", "--check"], cwd=ROOT)
+    assert done.returncode == 0, "run tools/compatibility.py"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_with_an_example(verb: str) -> None:
+    result = CliRunner().invoke(verbs, [verb, "--help"])
+    assert result.exit_code == 0
+    assert "Example" in result.output
+    assert f"kraftline {verb}" in result.output
