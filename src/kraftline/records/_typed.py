@@ -274,8 +274,6 @@ def metadata_columns(
     room: cython.Py_ssize_t = len(aside) // 5
     fill: cython.bint = known >= 0
     b0: cython.int
-    b1: cython.int
-    b2: cython.int
     alphabet: cython.const[cython.uchar][::1] = _BASE64
 
     with cython.nogil:
@@ -456,13 +454,14 @@ def metadata_columns(
                                 _put32(out, bases[program[pc + 3]] + row * 4 + 4, row * 22 + 22)
                                 i = at
                                 for j in range(5):
-                                    b0 = buf[i]
-                                    b1 = buf[i + 1]
-                                    b2 = buf[i + 2]
-                                    out[k] = alphabet[b0 >> 2]
-                                    out[k + 1] = alphabet[(b0 & 3) << 4 | b1 >> 4]
-                                    out[k + 2] = alphabet[(b1 & 15) << 2 | b2 >> 6]
-                                    out[k + 3] = alphabet[b2 & 63]
+                                    # Three bytes in one number: apart, C spills and reloads them.
+                                    v = buf[i]
+                                    v = (v << 8) | buf[i + 1]
+                                    v = (v << 8) | buf[i + 2]
+                                    out[k] = alphabet[v >> 18]
+                                    out[k + 1] = alphabet[(v >> 12) & 63]
+                                    out[k + 2] = alphabet[(v >> 6) & 63]
+                                    out[k + 3] = alphabet[v & 63]
                                     i += 3
                                     k += 4
                                 b0 = buf[i]
