@@ -29,13 +29,13 @@ def columns(plan: Plan) -> Iterator[Line]:
                 {
                     "one": ours("data_columns", made.path),
                     "kafka": Contender(dump_command(made.path, metadata=False)),
-                    "all": ours("data_columns", made.path, _threads()),
+                    "all": ours("data_columns", made.path, all_threads()),
                 }
             )
             kafka = plan.without_start(found["kafka"])
-            for threads, us in ((1, found["one"]), (_threads(), found["all"])):
+            for threads, us in ((1, found["one"]), (all_threads(), found["all"])):
                 checked(made, us)
-                work = f"{name} data to columns, {_said(threads)}"
+                work = f"{name} data to columns, {said_threads(threads)}"
                 yield Line(
                     "data-columns", work, said_bytes(made.plain_size), us, KAFKA, kafka, 20, 60
                 )
@@ -45,7 +45,7 @@ def parquet(plan: Plan) -> Iterator[Line]:
     """The columns that a Parquet file of the same rows has; files are in the page cache."""
     for size in plan.sizes.data:
         made, rows = plan.maker.data(size), plan.maker.parquet(size)
-        for threads in (1, _threads()):
+        for threads in (1, all_threads()):
             found = plan.contest(
                 {
                     "us": ours("row_columns", made.path, threads),
@@ -54,7 +54,7 @@ def parquet(plan: Plan) -> Iterator[Line]:
             )
             checked(made, found["us"])
             checked(rows, found["parquet"])
-            work = f"uncompressed data to rows, {_said(threads)}"
+            work = f"uncompressed data to rows, {said_threads(threads)}"
             yield Line(
                 "parquet",
                 work,
@@ -71,9 +71,9 @@ def said_bytes(size: int) -> str:
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 
-def _threads() -> int:
+def all_threads() -> int:
     return min(os.cpu_count() or 2, 4)
 
 
-def _said(threads: int) -> str:
+def said_threads(threads: int) -> str:
     return "1 thread" if threads == 1 else f"{threads} threads"

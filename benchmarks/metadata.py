@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from benchmarks.contest import KRAFTLINE, Contender, ours
+from benchmarks.data import all_threads, said_threads
 from benchmarks.inputs import Made
 from benchmarks.plan import Line, Plan, checked, kafka_reads
 from benchmarks.rival import dump_command
@@ -23,13 +24,15 @@ def decoded(plan: Plan) -> Iterator[Line]:
         found = plan.contest(
             {
                 "columns": ours("metadata_columns", made.path),
+                "threads": ours("metadata_columns", made.path, all_threads()),
                 "objects": ours("metadata_objects", made.path),
                 "kafka": Contender(dump_command(made.path, metadata=True)),
             }
         )
         kafka = plan.without_start(found["kafka"])
         for name, to, reach, aim in (
-            ("columns", "columns", 20, 60),
+            ("columns", "columns, 1 thread", 20, 60),
+            ("threads", f"columns, {said_threads(all_threads())}", 20, 60),
             ("objects", "typed objects", 3, 5),
         ):
             us = found[name]

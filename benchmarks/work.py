@@ -51,21 +51,14 @@ def parquet(path: str, threads: str = "1") -> Callable[[], int]:
     return read
 
 
-def metadata_columns(path: str) -> Callable[[], int]:
+def metadata_columns(path: str, threads: str = "1") -> Callable[[], int]:
     """A table per record type, checksums compared."""
-    from kraftline.records.checksums import sound_until
-    from kraftline.records.metadata_arrow import decode_metadata
-    from kraftline.storage.segment import SegmentReader
+    from kraftline.records.metadata_reader import read_metadata
 
     def read() -> int:
         rows = 0
-        with SegmentReader(path) as reader:
-            for buffer, start, end, position in reader.runs():
-                assert sound_until(buffer, start, end) == end
-                decoded = decode_metadata(buffer, start, end, position)
-                assert decoded.end == end
-                rows += sum(table.num_rows for table in decoded.tables.values())
-                rows += len(decoded.aside)
+        for part in read_metadata(path, threads=int(threads)):
+            rows += sum(table.num_rows for table in part.tables.values()) + len(part.aside)
         return rows
 
     return read
