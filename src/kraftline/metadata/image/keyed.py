@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import TypeVar
 
 from immutables import Map
@@ -56,8 +56,10 @@ def drop_unnamed_inside(
             inner.setdefault(name, None)
 
 
-def without(base: Map[K, V], keys: Iterable[K]) -> Map[K, V]:
+def without(base: Map[K, V], keys: Collection[K]) -> Map[K, V]:
     """The map without these keys, whether it has them or not."""
+    if not keys:
+        return base
     with base.mutate() as changing:
         for key in keys:
             changing.pop(key, None)

@@ -247,9 +247,11 @@ class MetadataDelta:
 
 
 def _same(one: MetadataImage, other: MetadataImage) -> bool:
-    if one.provenance != other.provenance:
-        return False
-    return all(getattr(one, part) is getattr(other, part) for part in PARTS)
+    return (
+        one.topics is other.topics
+        and one.provenance == other.provenance
+        and all(getattr(one, part) is getattr(other, part) for part in PARTS)
+    )
 
 
 def _ignore(record: Message) -> None:

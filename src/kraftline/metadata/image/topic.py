@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -51,19 +52,20 @@ class TopicImage(msgspec.Struct, frozen=True, gc=False):
             yield registration.to_record(self.id, partition, options), version
 
 
-class TopicDelta:
-    """`changes` has the partitions that are new or different, as they stand.
+class Elections(msgspec.Struct, gc=False):
+    """How often each partition got a leader that may lack records, or one out of its ELR."""
 
-    The counts of elections are of unclean ones and of leaders out of the ELR, by partition.
-    """
+    unclean: dict[int, int] = {}
+    eligible: dict[int, int] = {}
 
-    __slots__ = ("changes", "elr_elections", "image", "unclean_elections")
 
-    def __init__(self, image: TopicImage) -> None:
-        self.image = image
-        self.changes: dict[int, PartitionRegistration] = {}
-        self.unclean_elections: dict[int, int] = {}
-        self.elr_elections: dict[int, int] = {}
+class TopicDelta(msgspec.Struct, gc=False):
+    """`changes` has the partitions that are new or different, as they stand; `elections` is made
+    when the first is counted."""
+
+    image: TopicImage
+    changes: dict[int, PartitionRegistration] = {}
+    elections: Elections | None = None
 
     @property
     def name(self) -> str:
@@ -78,17 +80,17 @@ class TopicDelta:
         return self.changes.get(partition) or self.image.partition(partition)
 
     def replay_partition(self, record: PartitionRecord) -> None:
-        partition = record.partition_id
+        partition, changes = record.partition_id, self.changes
         after = from_record(record)
-        if self.image.partitions or partition in self.changes:
+        if partition in changes or self.image.partitions:
             before = self.partition(partition)
             if before is not None:
                 self._count_election(partition, before, record)
-        self.changes[partition] = after
+        changes[partition] = after
 
     def replay_change(self, record: PartitionChangeRecord) -> None:
-        partition = record.partition_id
-        before = self.changes.get(partition)
+        partition, changes = record.partition_id, self.changes
+        before = changes.get(partition)
         if before is None:
             before = self.image.partition(partition)
             if before is None:
@@ -98,7 +100,7 @@ class TopicDelta:
         after = before.merge(record)
         if before.elr or record.leader_recovery_state == RECOVERING:
             self._count_election(partition, before, record)
-        self.changes[partition] = after
+        changes[partition] = after
 
     def _count_election(
         self,
@@ -106,11 +108,17 @@ class TopicDelta:
         before: PartitionRegistration,
         record: PartitionRecord | PartitionChangeRecord,
     ) -> None:
-        if record.leader_recovery_state == RECOVERING:
-            counts = self.unclean_elections
+        unclean = record.leader_recovery_state == RECOVERING
+        eligible = record.leader in before.elr
+        if not unclean and not eligible:
+            return
+        if self.elections is None:
+            self.elections = Elections()
+        if unclean:
+            counts = self.elections.unclean
             counts[partition] = counts.get(partition, 0) + 1
-        if record.leader in before.elr:
-            counts = self.elr_elections
+        if eligible:
+            counts = self.elections.eligible
             counts[partition] = counts.get(partition, 0) + 1
 
     def clear_elr(self) -> None:
@@ -125,8 +133,10 @@ class TopicDelta:
         if not changes:
             return image
         if image.sparse is None:
+            count = len(image.partitions)
+            if not count and tuple(changes) == _first(len(changes)):
+                return TopicImage(image.name, image.id, tuple(changes.values()))
             partitions = list(image.partitions)
-            count = len(partitions)
             for partition, registration in changes.items():
                 if 0 <= partition < count:
                     partitions[partition] = registration
@@ -139,7 +149,7 @@ class TopicDelta:
                 return TopicImage(image.name, image.id, tuple(partitions))
         both = {**dict(image.items()), **changes}
         ids = tuple(sorted(both))
-        dense = ids == tuple(range(len(ids)))
+        dense = ids == _first(len(ids))
         partitions = [both[partition] for partition in ids]
         return TopicImage(image.name, image.id, tuple(partitions), None if dense else ids)
 
@@ -148,3 +158,8 @@ class TopicDelta:
         out = LocalChanges()
         add_local_changes(out, broker, self.image, self.changes)
         return out
+
+
+@lru_cache(64)
+def _first(count: int) -> tuple[int, ...]:
+    return tuple(range(count))

@@ -12,7 +12,7 @@ from immutables import Map
 
 from kraftline.metadata.faults import ReplayError
 from kraftline.metadata.features import MetadataVersion
-from kraftline.metadata.image.keyed import without
+from kraftline.metadata.image.keyed import applied, without
 from kraftline.metadata.image.local_changes import (
     LocalChanges,
     add_deleted_topic,
@@ -31,12 +31,18 @@ from kraftline.schema.uuids import Uuid
 
 
 class TopicsImage(msgspec.Struct, frozen=True, gc=False):
+    """Names lead to ids, and those to topics: a change inside a topic touches one map only."""
+
     by_id: Map[Uuid, TopicImage] = Map()
-    by_name: Map[str, TopicImage] = Map()
+    ids: Map[str, Uuid] = Map()
 
     @property
     def is_empty(self) -> bool:
-        return not self.by_id and not self.by_name
+        return not self.by_id and not self.ids
+
+    def named(self, name: str) -> TopicImage | None:
+        found = self.ids.get(name)
+        return None if found is None else self.by_id.get(found)
 
     def partition(self, topic: Uuid, partition: int) -> PartitionRegistration | None:
         found = self.by_id.get(topic)
@@ -115,7 +121,7 @@ class TopicsDelta:
             return
         found = self.created.get(record.topic_name)
         if found is None:
-            topic = self.image.by_name.get(record.topic_name)
+            topic = self.image.named(record.topic_name)
             if topic is None:
                 raise ReplayError(
                     f"Unable to clear elr for topic with name {record.topic_name}: no such topic "
@@ -150,25 +156,25 @@ class TopicsDelta:
 
     def apply(self) -> TopicsImage:
         image = self.image
+        by_id, gone = image.by_id, self.deleted
         fresh: dict[Uuid, TopicImage] = {}
-        gone = dict(self.deleted)
         for topic_id, delta in self.changed.items():
-            before, after = image.by_id.get(topic_id), delta.apply()
-            if before is None or after != before:
-                fresh[topic_id] = after
-            else:
-                gone.pop(topic_id, None)  # removed, and made again just as it was
-        if not fresh and not gone:
-            return image
-        by_id, by_name = image.by_id, image.by_name
+            # A delta with partitions before it began from the image's topic.
+            before = delta.image if delta.image.partitions else by_id.get(topic_id)
+            topic = delta.apply()
+            if topic != before:
+                fresh[topic_id] = topic
+        if len(fresh) == 1 and not gone:
+            by_id = by_id.set(*fresh.popitem())
+        elif fresh or gone:
+            # One that was removed and made again just as it was is in neither.
+            by_id = without(by_id, [key for key in gone if key not in self.changed]).update(fresh)
+        ids = image.ids
         if gone:
-            by_id = without(by_id, gone)
-            by_name = without(by_name, {topic.name for topic in gone.values()})
-        if len(fresh) == 1:
-            ((topic_id, topic),) = fresh.items()
-            return TopicsImage(by_id.set(topic_id, topic), by_name.set(topic.name, topic))
-        named = {topic.name: topic for topic in fresh.values()}
-        return TopicsImage(by_id.update(fresh), by_name.update(named))
+            ids = without(ids, {topic.name for topic in gone.values()}.difference(self.created))
+        if self.created:
+            ids = applied(ids, self.created)
+        return image if by_id is image.by_id and ids is image.ids else TopicsImage(by_id, ids)
 
     def local_changes(self, broker: int) -> LocalChanges:
         """What this delta means to one broker."""
