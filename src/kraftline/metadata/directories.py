@@ -24,11 +24,15 @@ class WrongDirectory(KraftlineError):
 
 
 class ReadDirectories(msgspec.Struct, frozen=True, kw_only=True):
-    """What meta.properties says of each directory, all sorted by path. `unreadable` has why."""
+    """What meta.properties says of each directory, all sorted by path.
+
+    `unreadable` (the disk, or no permission) and `broken` (what is in the file) have why.
+    """
 
     formatted: Mapping[str, MetaProperties]
     unformatted: tuple[str, ...] = ()
     unreadable: Mapping[str, str] = {}
+    broken: Mapping[str, str] = {}
 
 
 def read_directories(directories: Sequence[str]) -> ReadDirectories:
@@ -36,6 +40,7 @@ def read_directories(directories: Sequence[str]) -> ReadDirectories:
     formatted: dict[str, MetaProperties] = {}
     unformatted: list[str] = []
     unreadable: dict[str, str] = {}
+    broken: dict[str, str] = {}
     for path in sorted(set(directories)):
         try:
             formatted[path] = read_meta_properties(os.path.join(path, meta_properties.NAME))
@@ -45,9 +50,12 @@ def read_directories(directories: Sequence[str]) -> ReadDirectories:
             else:
                 unreadable[path] = str(error)
         except BadData as error:
-            unreadable[path] = str(error)
+            broken[path] = str(error)
     return ReadDirectories(
-        formatted=formatted, unformatted=tuple(unformatted), unreadable=unreadable
+        formatted=formatted,
+        unformatted=tuple(unformatted),
+        unreadable=unreadable,
+        broken=broken,
     )
 
 
@@ -99,10 +107,19 @@ def check_directories(
     log_dirs: Sequence[str], metadata_log_dir: str, *, node_id: int, cluster_id: str | None = None
 ) -> ReadDirectories:
     """What a node asks before it starts: WrongDirectory unless every directory is formatted
-    for it, all for the same cluster, and the metadata log is where it should be."""
+    for it, all for the same cluster, and the metadata log is where it should be.
+
+    A disk that cannot be read stops the node only if the metadata log is on it, as in Kafka:
+    it is in `unreadable`, for the node to treat as offline.
+    """
     found = read_directories([*log_dirs, metadata_log_dir])
-    for path, reason in found.unreadable.items():
+    for path, reason in found.broken.items():
         raise WrongDirectory(f"log directory {path} cannot be used: {reason}")
+    if metadata_log_dir in found.unreadable:
+        raise WrongDirectory(
+            f"Encountered I/O error in metadata log directory {metadata_log_dir}. Cannot "
+            f"continue. {found.unreadable[metadata_log_dir]}"
+        )
     check_agreement(found, cluster_id=cluster_id, node_id=node_id)
     for path, meta in found.formatted.items():
         if meta.version == 0:
@@ -133,7 +150,7 @@ def _unformatted(found: ReadDirectories, metadata_log_dir: str) -> str:
     kind = "metadata log directory" if path == metadata_log_dir else "log directory"
     other, meta = next(iter(found.formatted.items()))
     return (
-        f"{kind} {path} has no {meta_properties.NAME}, while {other} is formatted for node "
-        f"{meta.node_id} of cluster {meta.cluster_id}. Is a disk missing there? A new directory "
-        f"is formatted with: kraftline format --ignore-formatted --cluster-id {meta.cluster_id}"
+        f"No `{meta_properties.NAME}` found in {kind} {path}, while {other} is formatted for node "
+        f"{meta.node_id} of cluster {meta.cluster_id}. Is a disk not mounted? A new directory is "
+        f"formatted with: kraftline format --ignore-formatted --cluster-id {meta.cluster_id}"
     )

@@ -116,7 +116,7 @@ def plan_format(request: FormatRequest) -> FormatPlan:
         features=features,
         bootstrap=bootstrap_of(version, features, scram),
         directories={path: _place(request, path) for path in found.unformatted},
-        unreadable=tuple(found.unreadable),
+        unreadable=tuple(sorted({*found.unreadable, *found.broken})),
     )
 
 
@@ -204,8 +204,9 @@ def _check_unformatted(request: FormatRequest, found: ReadDirectories) -> None:
             f"Log directory {first} is already formatted. Use --ignore-formatted to ignore this "
             "directory and format the others."
         )
-    if found.unreadable and not found.unformatted and not found.formatted:
-        path, reason = next(iter(found.unreadable.items()))
+    unusable = {**found.unreadable, **found.broken}
+    if unusable and not found.unformatted and not found.formatted:
+        path, reason = next(iter(unusable.items()))
         raise FormatRefused(f"No available log directories to format. {path}: {reason}")
 
 

@@ -1,0 +1,112 @@
+"""Which directories a node may start with, and what it says of the others."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kraftline.metadata.directories import WrongDirectory, check_directories
+from tests.fixtures.formatted.cases import CLUSTER, DIRECTORY, meta
+from tests.fixtures.formatted.cases import OTHER_DIRECTORY as OTHER
+
+
+def directory(root: Path, name: str, text: str | None = None) -> str:
+    (root / name).mkdir()
+    if text is not None:
+        (root / name / "meta.properties").write_text(text)
+    return str(root / name)
+
+
+def test_formatted_directories_of_one_node_are_fine(tmp_path: Path) -> None:
+    paths = [directory(tmp_path, "a", meta()), directory(tmp_path, "b", meta(directory=OTHER))]
+    found = check_directories(paths, paths[0], node_id=1)
+    assert [each.cluster_id for each in found.formatted.values()] == [CLUSTER] * 2
+
+
+def test_meta_properties_alone_counts_as_formatted(tmp_path: Path) -> None:
+    path = directory(tmp_path, "a", meta())
+    assert os.listdir(path) == ["meta.properties"]
+    check_directories([path], path, node_id=1, cluster_id=CLUSTER)
+
+
+def test_files_before_3_7_have_no_directory_id(tmp_path: Path) -> None:
+    old = f"node.id=1\nversion=1\ncluster.id={CLUSTER}\n"
+    paths = [directory(tmp_path, name, old) for name in "ab"]
+    check_directories(paths, paths[0], node_id=1)
+
+
+def test_unformatted_node_is_told_to_format(tmp_path: Path) -> None:
+    path = directory(tmp_path, "a")
+    with pytest.raises(WrongDirectory, match=r"No readable meta.properties.*/a.*kraftline format"):
+        check_directories([path, f"{path}/not-there"], path, node_id=1)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "kind"), [("a", "log directory"), ("b", "metadata log directory")]
+)
+def test_half_formatted_set_names_the_directory_without_a_file(
+    metadata: str, kind: str, tmp_path: Path
+) -> None:
+    paths = [directory(tmp_path, "a", meta()), directory(tmp_path, "b")]
+    with pytest.raises(WrongDirectory, match=f"No `meta.properties` found in {kind} .*/b, while"):
+        check_directories(paths, str(tmp_path / metadata), node_id=1)
+
+
+def test_directory_of_another_node_names_both_ids_and_the_file(tmp_path: Path) -> None:
+    path = directory(tmp_path, "a", meta(node=2))
+    with pytest.raises(WrongDirectory, match=r"node id 2 .* node id 1 in .*/a/meta.properties"):
+        check_directories([path], path, node_id=1)
+
+
+def test_directory_of_another_cluster_names_both_ids_and_both_places(tmp_path: Path) -> None:
+    foreign = meta(cluster="elsewhere", directory=OTHER)
+    paths = [directory(tmp_path, "a", meta()), directory(tmp_path, "b", foreign)]
+    with pytest.raises(WrongDirectory) as refused:
+        check_directories(paths, paths[0], node_id=1)
+    assert str(refused.value) == (
+        f"Invalid cluster.id in: {paths[1]}/meta.properties. Expected {CLUSTER}, but read "
+        f"elsewhere ({CLUSTER} is in {paths[0]})"
+    )
+    with pytest.raises(WrongDirectory, match=f"Expected other, but read {CLUSTER}"):
+        check_directories(paths[:1], paths[0], node_id=1, cluster_id="other")
+
+
+def test_copy_of_a_directory_is_refused(tmp_path: Path) -> None:
+    paths = [directory(tmp_path, name, meta()) for name in "ab"]
+    with pytest.raises(WrongDirectory, match=f"Duplicate directory ID {DIRECTORY}.*/a, .*/b"):
+        check_directories(paths, paths[0], node_id=1)
+
+
+def test_directory_of_a_zookeeper_broker_is_refused(tmp_path: Path) -> None:
+    path = directory(tmp_path, "a", f"broker.id=1\nversion=0\ncluster.id={CLUSTER}\n")
+    with pytest.raises(WrongDirectory, match=r"version=0.*ZooKeeper"):
+        check_directories([path], path, node_id=1)
+
+
+def test_metadata_log_in_another_directory_is_refused(tmp_path: Path) -> None:
+    paths = [directory(tmp_path, "a", meta()), directory(tmp_path, "b", meta(directory=OTHER))]
+    (tmp_path / "b" / "__cluster_metadata-0").mkdir()
+    check_directories(paths, paths[1], node_id=1)
+    with pytest.raises(WrongDirectory, match=r"unexpected metadata location .*/b.* is .*/a"):
+        check_directories(paths, paths[0], node_id=1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["version=7\n", "version=1\nnode.id=1\n", f"version=1\ncluster.id={CLUSTER}\n",
+     meta(directory="AAAAAAAAAAAAAAAAAAAAAA"), "version=x\n"],
+)  # fmt: skip
+def test_broken_file_is_refused_with_its_fault(text: str, tmp_path: Path) -> None:
+    paths = [directory(tmp_path, "a", meta(directory=OTHER)), directory(tmp_path, "b", text)]
+    with pytest.raises(WrongDirectory, match=r"log directory .*/b cannot be used: .*/b/meta.prop"):
+        check_directories(paths, paths[0], node_id=1)
+
+
+def test_dead_disk_stops_the_node_only_under_its_metadata_log(tmp_path: Path) -> None:
+    paths = [directory(tmp_path, "a", meta()), str(tmp_path / "b")]
+    (tmp_path / "b").write_text("a file, so that nothing can be read below it")
+    assert list(check_directories(paths, paths[0], node_id=1).unreadable) == paths[1:]
+    with pytest.raises(WrongDirectory, match=r"I/O error in metadata log directory .*/b"):
+        check_directories(paths, paths[1], node_id=1)
