@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from kraftline.errors import Corrupt, Truncated
+from kraftline.errors import Corrupt, KraftlineError, Truncated
 from kraftline.metadata.add_scram import parse_scram
 from kraftline.metadata.bootstrap import (
     bootstrap_of,
@@ -24,6 +29,7 @@ from kraftline.metadata.formatting import (
     plan_format,
 )
 from kraftline.metadata.formatting_config import format_config
+from kraftline.metadata.formatting_request import FormatArguments, format_request
 from kraftline.metadata.random_ids import random_uuid
 from kraftline.metadata.voters import BadVoter, parse_voters, voters_record
 from kraftline.schema.metadata.feature_level_record import FeatureLevelRecord
@@ -132,6 +138,23 @@ def test_interrupted_format_leaves_the_directory_unformatted(
     format_directories(plan_format(request))
     with pytest.raises(FormatRefused, match="already formatted"):
         plan_format(request)
+
+
+@given(st.text(max_size=60) | st.from_regex(r"[0-9]{1,5000}@h:[0-9]{0,5000}:.{0,30}"))
+def test_no_text_makes_a_parser_fail_in_its_own_way(text: str) -> None:
+    asked = FormatArguments(features=(f"x={text}",), standalone=True)
+    tries: list[Callable[[], object]] = [
+        partial(parse_voters, text),
+        partial(parse_scram, text),
+        partial(parse_scram, f"SCRAM-SHA-256=[name=a,password=b,iterations={text}]"),
+        partial(parse_scram, f"SCRAM-SHA-256=[name=a,password=b,salt={text}]"),
+        partial(from_release, text),
+        partial(format_request, format_config(BASE), "c", asked),
+        *(partial(format_config, {**BASE, key: text}) for key in BASE),
+    ]
+    for each in tries:
+        with contextlib.suppress(KraftlineError):
+            each()
 
 
 def power_cut(*_: object) -> None:

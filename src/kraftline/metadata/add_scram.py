@@ -9,6 +9,7 @@ import binascii
 import hashlib
 import hmac
 import os
+import re
 
 import msgspec
 
@@ -99,7 +100,7 @@ def _record(mechanism: Mechanism, found: dict[str, str]) -> UserScramCredentialR
     given_iterations = found.pop("iterations", None)
     iterations = MIN_ITERATIONS
     if given_iterations is not None:
-        if not (given_iterations.isascii() and given_iterations.removeprefix("-").isdigit()):
+        if not re.fullmatch(r"[-+]?[0-9]{1,9}", given_iterations):
             raise BadScram(f"Failed to parse iterations count: {given_iterations}")
         iterations = int(given_iterations)
     password, salted = found.pop("password", None), found.pop("saltedpassword", None)

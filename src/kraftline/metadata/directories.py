@@ -131,7 +131,7 @@ def check_directories(
         raise WrongDirectory(_unformatted(found, metadata_log_dir))
     for path in found.formatted:
         stray = os.path.join(path, f"{METADATA_TOPIC}-0")
-        if path != metadata_log_dir and os.path.isdir(stray):
+        if os.path.abspath(path) != os.path.abspath(metadata_log_dir) and os.path.isdir(stray):
             raise WrongDirectory(
                 f"Found unexpected metadata location in data directory `{path}` (the configured "
                 f"metadata directory is {metadata_log_dir}). Was metadata.log.dir, or the order "

@@ -15,9 +15,10 @@ from kraftline.errors import Corrupt, KraftlineError
 from kraftline.storage.files import Path, load
 
 _LIMIT = 16 * 1024 * 1024
-_LISTENER = re.compile(r"([^:/\s]+)://(\[[0-9a-fA-F:%.]*\]|[^:\[\]]*):(-?[0-9]+)")
+_LISTENER = re.compile(r"([^:/\s]+)://(\[[0-9a-fA-F:%.]*\]|[^:\[\]]*):(-?[0-9]{1,5})")
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:%.]+\]|[^:\[\]\s]+):([0-9]{1,5})")
 _ANY = ("", "0.0.0.0", "::")
+_MAX_INT = 2**31 - 1
 _ROLES = ("broker", "controller")
 
 
@@ -117,7 +118,7 @@ def _node_id(found: Mapping[str, str]) -> int:
     if len(set(given.values())) > 1:
         raise BadConfig("You must set `node.id` to the same value as `broker.id`.")
     key, text = next(iter(given.items()))
-    if not re.fullmatch(r"[-+]?[0-9]{1,10}", text):
+    if not re.fullmatch(r"[-+]?[0-9]{1,10}", text) or int(text) > _MAX_INT:
         raise BadConfig(f"Invalid value {text} for configuration {key}: Not a number of type INT")
     if int(text) < 0:
         raise BadConfig(f"Invalid value {text} for configuration {key}: Value must be at least 0")

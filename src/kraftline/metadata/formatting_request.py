@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from kraftline.metadata.features import from_release
@@ -75,9 +77,7 @@ def _name_and_level(text: str) -> tuple[str, int]:
     name, equals, level = text.partition("=")
     if not equals:
         raise FormatRefused(f"Can't parse feature=level string {text}: equals sign not found.")
-    digits = level.strip()
-    digits = digits[1:] if digits[:1] in ("-", "+") else digits
-    if not (digits.isascii() and digits.isdigit() and int(digits) < 2**15):
+    if not re.fullmatch(r"[-+]?[0-9]{1,9}", level.strip()) or abs(int(level)) >= 2**15:
         raise FormatRefused(
             f"Can't parse feature=level string {text}: unable to parse {level.strip()} as a short."
         )
