@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kraftline.metadata.directories import WrongDirectory, check_directories
+from tests.fixture_files import FIXTURES
 from tests.fixtures.formatted.cases import CLUSTER, DIRECTORY, meta
 from tests.fixtures.formatted.cases import OTHER_DIRECTORY as OTHER
 
@@ -23,6 +24,20 @@ def test_formatted_directories_of_one_node_are_fine(tmp_path: Path) -> None:
     paths = [directory(tmp_path, "a", meta()), directory(tmp_path, "b", meta(directory=OTHER))]
     found = check_directories(paths, paths[0], node_id=1)
     assert [each.cluster_id for each in found.formatted.values()] == [CLUSTER] * 2
+
+
+@pytest.mark.parametrize(
+    ("node", "node_id"),
+    [("metadata_4_3/data/node-2", 2), ("topics_4_3/data/node-1", 1), ("metadata_3_3/data/node-1", 1),
+     ("metadata_3_9/data/node-1", 1), ("upgraded_4_3/data/node-4", 4), ("killed_4_3/data/node-1", 1)],
+)  # fmt: skip
+def test_directories_of_real_nodes_are_fine(node: str, node_id: int) -> None:
+    first = FIXTURES / node
+    paths = [str(path) for path in (first, first.with_name(f"{first.name}-second"))]
+    there = [path for path in paths if os.path.isdir(path)]
+    assert len(check_directories(there, there[0], node_id=node_id).formatted) == len(there)
+    with pytest.raises(WrongDirectory):
+        check_directories(there, there[0], node_id=node_id + 1)
 
 
 def test_meta_properties_alone_counts_as_formatted(tmp_path: Path) -> None:
