@@ -28,9 +28,15 @@ def test_formatted_directories_of_one_node_are_fine(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("node", "node_id"),
-    [("metadata_4_3/data/node-2", 2), ("topics_4_3/data/node-1", 1), ("metadata_3_3/data/node-1", 1),
-     ("metadata_3_9/data/node-1", 1), ("upgraded_4_3/data/node-4", 4), ("killed_4_3/data/node-1", 1)],
-)  # fmt: skip
+    [
+        ("metadata_4_3/data/node-2", 2),
+        ("topics_4_3/data/node-1", 1),
+        ("metadata_3_3/data/node-1", 1),
+        ("metadata_3_9/data/node-1", 1),
+        ("upgraded_4_3/data/node-4", 4),
+        ("killed_4_3/data/node-1", 1),
+    ],
+)
 def test_directories_of_real_nodes_are_fine(node: str, node_id: int) -> None:
     first = FIXTURES / node
     paths = [str(path) for path in (first, first.with_name(f"{first.name}-second"))]
@@ -110,9 +116,14 @@ def test_metadata_log_in_another_directory_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["version=7\n", "version=1\nnode.id=1\n", f"version=1\ncluster.id={CLUSTER}\n",
-     meta(directory="AAAAAAAAAAAAAAAAAAAAAA"), "version=x\n"],
-)  # fmt: skip
+    [
+        "version=7\n",
+        "version=1\nnode.id=1\n",
+        f"version=1\ncluster.id={CLUSTER}\n",
+        meta(directory="AAAAAAAAAAAAAAAAAAAAAA"),
+        "version=x\n",
+    ],
+)
 def test_broken_file_is_refused_with_its_fault(text: str, tmp_path: Path) -> None:
     paths = [directory(tmp_path, "a", meta(directory=OTHER)), directory(tmp_path, "b", text)]
     with pytest.raises(WrongDirectory, match=r"log directory .*/b cannot be used: .*/b/meta.prop"):
