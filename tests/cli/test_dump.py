@@ -203,6 +203,7 @@ def test_follow_goes_on_into_the_next_segment(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "kraftline", "dump", "--follow", "--format", "jsonl", folder],
         stdout=subprocess.PIPE,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"},
     )
     try:
         assert process.stdout is not None

@@ -86,7 +86,8 @@ def command(
     )
     sources = list(find_sources(paths, wanted, troubles.unreadable))
     if follow:
-        _print_rows(followed_rows(sources, selection, troubles.damage), sources, form, limit)
+        rows = followed_rows(sources, selection, troubles.damage)
+        _print_rows(rows, sources, form, limit, at_once=True)
     else:
         _dump(sources, selection, form, limit, troubles)
     sys.stdout.flush()
@@ -106,10 +107,19 @@ def _dump(
             _print_rows(rows, sources, form, limit)
 
 
-def _print_rows(rows: Iterable[Row], sources: list[Source], form: str, limit: int | None) -> None:
+def _print_rows(
+    rows: Iterable[Row],
+    sources: list[Source],
+    form: str,
+    limit: int | None,
+    *,
+    at_once: bool = False,
+) -> None:
     out = sys.stdout.buffer
     for line in _formatted(islice(rows, limit), sources, form):
         out.write(line)
+        if at_once:
+            out.flush()
 
 
 def _formatted(rows: Iterable[Row], sources: list[Source], form: str) -> Iterator[bytes]:
