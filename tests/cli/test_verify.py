@@ -46,7 +46,7 @@ def test_findings_end_with_1_and_say_where_what_and_what_it_means(broken: Path) 
     assert str(broken / LOG) in result.stdout
     assert "record-leftover" in result.stdout
     assert "position " in result.stdout
-    assert "1 bytes left over" in result.stdout
+    assert "1 byte left over" in result.stdout
     assert "→ " in result.stdout
     assert "\x1b" not in result.stdout
     assert result.stdout.splitlines()[-1].startswith("1 finding")

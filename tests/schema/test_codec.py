@@ -116,7 +116,7 @@ def test_unknown_tags_do_not_fit_into_a_version_without_tags() -> None:
 
 
 def test_bytes_left_over_are_corrupt() -> None:
-    with pytest.raises(Corrupt, match="1 bytes left over"):
+    with pytest.raises(Corrupt, match="1 byte left over"):
         decode(NoOpRecord, b"\0\0", 0)
 
 

@@ -19,6 +19,8 @@ VERBS = {
     "dump": "print the records of segments, snapshots and whole directories",
     "info": "say what a file or directory is, and what is in it",
     "verify": "check everything, and say what is wrong and where",
+    "format": "make directories ready for a node, as Kafka's storage tool does",
+    "random-uuid": "draw an id for a cluster or a directory",
 }
 
 
@@ -31,7 +33,8 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        command: click.Command = importlib.import_module(f"kraftline.cli.{cmd_name}").command
+        module = cmd_name.replace("-", "_")
+        command: click.Command = importlib.import_module(f"kraftline.cli.{module}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -509,7 +509,8 @@ class Reader:
     def finish(self) -> None:
         """Nothing may be left."""
         if self.pos != self.end:
-            raise Corrupt(f"{self.end - self.pos} bytes left over", position=self.pos)
+            left = self.end - self.pos
+            raise Corrupt(f"{left} byte{'s' * (left > 1)} left over", position=self.pos)
 
     def metadata_frame(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> int:
         """Moves to a metadata record and reads the three varints before it: type << 16 | version.
