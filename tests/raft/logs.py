@@ -20,6 +20,7 @@ from kraftline.schema.control.voters_record import (
 )
 from kraftline.schema.metadata.frame import encode_record
 from kraftline.schema.metadata.no_op_record import NoOpRecord
+from kraftline.schema.metadata.topic_record import TopicRecord
 from kraftline.schema.uuids import Uuid
 from kraftline.storage.meta_properties import MetaProperties, write_meta_properties
 from kraftline.storage.names import SnapshotId, parse_snapshot
@@ -31,7 +32,6 @@ NODE = 1
 DIRECTORY_ID = Uuid.parse("kUMDWXaTQ8WQbfVjQ6lJmw")
 ENDPOINT = Endpoint(name="CONTROLLER", host="127.0.0.1", port=9093)
 NO_OP = encode_record(NoOpRecord(), 0)
-# What the log holds besides, in tests that count records.
 QUIET = LogSettings(clean_interval_ms=0)
 
 
@@ -65,6 +65,12 @@ def formatted(root: Path, *, dynamic: bool = False, node_id: int = NODE) -> Path
         ) as writer:
             writer.freeze()
     return data
+
+
+def topic(n: int) -> bytes:
+    """A small record that is not like any other."""
+    record = TopicRecord(name=f"topic-{n:06d}", topic_id=Uuid((n + 1000).to_bytes(16, "big")))
+    return encode_record(record, 0)
 
 
 def metadata_log(data: Path) -> Path:
@@ -117,11 +123,15 @@ def snapshot_ids(data: Path) -> list[SnapshotId]:
     return [each.id for each in parsed if each is not None]
 
 
-def assert_healthy(data: Path) -> None:
-    """`kraftline verify` has nothing to say against a directory."""
+def assert_healthy(data: Path, *, payloads: bool = True) -> None:
+    """`kraftline verify` has nothing to say against a directory. Without `payloads`, what the
+    records themselves say does not matter."""
     found: list[Finding] = []
-    summary = verify([str(data)], found.append)
-    assert not summary.findings, found
+    verify([str(data)], found.append)
+    wrong = [each for each in found if not each.is_note]
+    if not payloads:
+        wrong = [each for each in wrong if not each.code.startswith("record-")]
+    assert wrong[:3] == []
 
 
 class Keeper:
