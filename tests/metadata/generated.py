@@ -38,6 +38,7 @@ class LogMaker:
     topics: dict[str, tuple[Uuid, list[tuple[int, ...]]]] = field(default_factory=dict)
     acls: list[Uuid] = field(default_factory=list)
     epoch: int = 0
+    uuids: int = 0
     elr: bool = False
 
     def log(self, batches: int) -> list[list[Versioned]]:
@@ -84,7 +85,10 @@ class LogMaker:
         return [(begin, 0), *inside, (abort, 0)]
 
     def uuid(self) -> Uuid:
-        return Uuid(self.rng.getrandbits(128).to_bytes(16, "big"))
+        # The count keeps them apart, however small random numbers get.
+        self.uuids += 1
+        high = self.rng.getrandbits(64).to_bytes(8, "big")
+        return Uuid(high + (self.uuids + 1000).to_bytes(8, "big"))
 
     def raise_version(self) -> list[Versioned]:
         level = self.rng.choice([n for n in LEVELS if n >= self.version.level])

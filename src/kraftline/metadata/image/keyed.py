@@ -21,11 +21,7 @@ def applied(base: Map[K, V], changes: Mapping[K, V | None]) -> Map[K, V]:
                 gone.append(key)
         elif base.get(key) != value:
             fresh[key] = value
-    if gone:
-        with base.mutate() as changing:
-            for key in gone:
-                del changing[key]
-            base = changing.finish()
+    base = without(base, gone)
     return base.update(fresh) if fresh else base
 
 
@@ -60,8 +56,7 @@ def without(base: Map[K, V], keys: Collection[K]) -> Map[K, V]:
     """The map without these keys, whether it has them or not."""
     if not keys:
         return base
-    with base.mutate() as changing:
-        for key in keys:
-            changing.pop(key, None)
-        after = changing.finish()
-    return after
+    changing = base.mutate()
+    for key in keys:
+        changing.pop(key, None)
+    return changing.finish()

@@ -135,8 +135,8 @@ class TopicsDelta:
         if topic_id in self.changed:
             self.changed[topic_id].clear_elr()
         elif topic_id not in self.deleted:
-            topic = self.image.by_id[topic_id]
-            if any(each.elr or each.last_known_elr for each in topic.partitions):
+            topic = self.image.by_id.get(topic_id)
+            if topic and any(each.elr or each.last_known_elr for each in topic.partitions):
                 self._touch(topic_id, record).clear_elr()
 
     def _touch(self, topic_id: Uuid, record: Message) -> TopicDelta:
