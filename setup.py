@@ -17,10 +17,7 @@ except ImportError:
     extensions = []
 else:
     extensions = cythonize(
-        [
-            Extension(name, [path], extra_compile_args=["-O3"])
-            for name, path in KERNELS.items()
-        ],
+        [Extension(name, [path], extra_compile_args=["-O3"]) for name, path in KERNELS.items()],
         build_dir="build/cython",
         compiler_directives={
             "language_level": 3,
