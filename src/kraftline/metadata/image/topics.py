@@ -164,11 +164,13 @@ class TopicsDelta:
             topic = delta.apply()
             if topic != before:
                 fresh[topic_id] = topic
-        if len(fresh) == 1 and not gone:
+        if gone:
+            # One that was removed and made again just as it was stays where it is.
+            by_id = without(by_id, [key for key in gone if key not in self.changed])
+        if len(fresh) == 1:
             by_id = by_id.set(*fresh.popitem())
-        elif fresh or gone:
-            # One that was removed and made again just as it was is in neither.
-            by_id = without(by_id, [key for key in gone if key not in self.changed]).update(fresh)
+        elif fresh:
+            by_id = by_id.update(fresh)
         ids = image.ids
         if gone:
             ids = without(ids, {topic.name for topic in gone.values()}.difference(self.created))
