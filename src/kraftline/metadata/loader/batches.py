@@ -1,0 +1,177 @@
+"""What the loader is fed: batches of a metadata log or snapshot, decoded one at a time.
+
+A record that cannot be decoded stays in its place as `Unreadable`, so that whoever replays can say
+at which offset it is and go on with the next.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from kraftline.errors import BadData, Corrupt, Unsupported
+from kraftline.records.batch import Batch
+from kraftline.records.checksums import sound_until
+from kraftline.records.control import Control, read_control
+from kraftline.records.framing import batches as split_batches
+from kraftline.records.kernel import active as kernel
+from kraftline.schema.metadata.frame import RecordReader, decode_record
+from kraftline.schema.types import Message
+from kraftline.storage.segment import SegmentReader
+
+_CONTROL_OR_PACKED = 0x27
+_FIRST_ROOM = 1024
+# Windows of this size stay in the processor's caches, and their records are young when they go.
+_WINDOW = 512 * 1024
+
+
+class Unreadable(msgspec.Struct, frozen=True):
+    """The place of a record whose bytes are not a metadata record, and why."""
+
+    value: bytes | None
+    error: BadData
+
+
+Entry: TypeAlias = Message | Unreadable
+
+
+class MetadataBatch(msgspec.Struct, frozen=True):
+    """A batch whose record `i` is at offset `base_offset + i`. Control batches have `controls`
+    and no records. `append_timestamp` is the largest time in it."""
+
+    base_offset: int
+    last_offset: int
+    epoch: int
+    append_timestamp: int
+    size: int
+    records: Sequence[Entry]
+    controls: Sequence[Control] = ()
+
+
+def cut_behind(batch: MetadataBatch, offset: int) -> MetadataBatch:
+    """The batch without what is behind an offset that is inside it."""
+    count = offset - batch.base_offset + 1
+    return MetadataBatch(
+        batch.base_offset,
+        offset,
+        batch.epoch,
+        batch.append_timestamp,
+        batch.size,
+        batch.records[:count],
+        batch.controls[:count],
+    )
+
+
+class BatchDecoder:
+    """Decodes batches of one stream; those that share a buffer share a reader of it."""
+
+    def __init__(self) -> None:
+        self._buffer: memoryview | None = None
+        self._reader = RecordReader(b"")
+        self._row = array("q", bytes(8 * kernel.STRIDE))
+        self._totals = array("q", bytes(8 * kernel.TOTALS))
+        self._places = array("q", bytes(8 * kernel.P_STRIDE * _FIRST_ROOM))
+
+    def decode(self, batch: Batch) -> MetadataBatch:
+        """The batch with its records; its checksum has been compared before. BadData where the
+        records cannot even be told apart."""
+        if batch.magic != 2:
+            raise Unsupported(
+                f"a batch of format {batch.magic} in a metadata log",
+                position=batch.position,
+                offset=batch.base_offset,
+            )
+        controls: list[Control] = []
+        if batch.attributes & _CONTROL_OR_PACKED:
+            records = batch.records(check_crc=False)
+            if batch.is_control:
+                controls = [read_control(record) for record in records]
+                entries: list[Entry] = []
+            else:
+                entries = [_entry(record.value, record.offset) for record in records]
+        else:
+            entries = self._entries(batch)
+        base, last = batch.base_offset, batch.last_offset
+        if len(entries) + len(controls) != last - base + 1:
+            # Offsets are counted from the base: a metadata log is never compacted.
+            raise Corrupt(
+                f"{len(entries) + len(controls)} records in a batch of {last - base + 1} offsets",
+                position=batch.position,
+                offset=base,
+            )
+        return MetadataBatch(
+            base,
+            last,
+            batch.partition_leader_epoch,
+            batch.max_timestamp,
+            batch.size_in_bytes,
+            entries,
+            controls,
+        )
+
+    def _entries(self, batch: Batch) -> list[Entry]:
+        view, start = batch.buffer, batch.start
+        if view is not self._buffer:
+            self._buffer, self._reader = view, RecordReader(bytes(view))
+        row = self._row
+        base = batch.position - start
+        kernel.scan(view, start, start + batch.size_in_bytes, base, row)
+        kernel.measure(view, row, 0, 1, self._totals)
+        room = row[kernel.COUNT] * kernel.P_STRIDE
+        if room > len(self._places):
+            self._places = array("q", bytes(8 * room))
+        places = self._places
+        kernel.positions(view, row, 0, 1, places)
+        starts = places[kernel.P_VALUE : room : kernel.P_STRIDE]
+        ends = places[kernel.P_VALUE_END : room : kernel.P_STRIDE]
+        try:
+            return [record for record, _ in map(self._reader.read, starts, ends)]
+        except BadData:
+            return [
+                _entry(None if end < 0 else bytes(view[at:end]), batch.base_offset + index)
+                for index, (at, end) in enumerate(zip(starts, ends, strict=True))
+            ]
+
+
+def _entry(value: bytes | None, offset: int) -> Entry:
+    if value is None:
+        return Unreadable(None, Corrupt("a metadata record without a value", offset=offset))
+    try:
+        return decode_record(value)[0]
+    except BadData as error:
+        return Unreadable(value, error.at(offset=offset))
+
+
+def decode_batches(batches: Iterable[Batch]) -> Iterator[MetadataBatch]:
+    """Batches decoded in turn, each when it is asked for."""
+    decoder = BatchDecoder()
+    return map(decoder.decode, batches)
+
+
+def read_log(
+    reader: SegmentReader, start: int = 0, end: int | None = None
+) -> Iterator[MetadataBatch]:
+    """The batches of a metadata log's segment from a position on, checksums compared. What is
+    damaged goes to the reader's `on_damage`, or is raised where it has none."""
+    decoder = BatchDecoder()
+    for batch in _sound_batches(reader, start, end):
+        try:
+            decoded = decoder.decode(batch)
+        except BadData as error:
+            reader.report(batch.position, batch.size_in_bytes, error.reason, error.offset)
+            continue
+        yield decoded
+
+
+def _sound_batches(reader: SegmentReader, start: int, end: int | None) -> Iterator[Batch]:
+    for run in reader.runs(start, end, keep=True, window=_WINDOW):
+        if sound_until(run.buffer, run.start, run.end) == run.end:
+            base = run.position - run.start
+            yield from split_batches(run.buffer, run.start, run.end, position=base)
+        else:
+            stop = run.position + run.end - run.start
+            for batch, _ in reader.batches(run.position, stop):
+                yield batch
