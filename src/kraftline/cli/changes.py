@@ -1,0 +1,68 @@
+"""`kraftline changes`: what happened, in order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from kraftline.cli import metadata_log
+from kraftline.cli.options import format_option
+
+if TYPE_CHECKING:
+    from kraftline.inspect.history.moments import Moment
+
+
+@click.command(name="changes")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--since", callback=metadata_log.moment, metavar="OFFSET|TIME", help="From then on.")
+@click.option(
+    "--until", callback=metadata_log.moment, metavar="OFFSET|TIME", help="Up to then, inclusive."
+)
+@click.option("--topic", "topics", multiple=True, help="Only of this topic (* matches).")
+@click.option("--broker", "brokers", multiple=True, type=int, help="Only with this broker in it.")
+@click.option(
+    "--type",
+    "kinds",
+    multiple=True,
+    help="Only of this kind: leader, leader.moved, isr, broker.fenced, topic, config, …",
+)
+@click.option("--all", "everything", is_flag=True, help="Every change: nothing folded, no noise.")
+@format_option
+def command(
+    paths: tuple[str, ...],
+    since: Moment | None,
+    until: Moment | None,
+    topics: tuple[str, ...],
+    brokers: tuple[int, ...],
+    kinds: tuple[str, ...],
+    everything: bool,
+    form: str,
+) -> None:
+    """Tell what happened in PATH: topics, leaders and replicas, brokers, configs, ACLs …, in the
+    order of the log and with the cause where it can be seen.
+
+    Many like changes with one cause are one line with a count, and bookkeeping is left out, unless
+    --all. Programs get every change but bookkeeping from json, jsonl and csv.
+
+    Exit code 0: fine; 1: something was damaged or missing; 2: not Kafka's.
+
+    \b
+    Examples:
+      kraftline changes /var/lib/kafka --since 2026-03-01T03:00Z --until 2026-03-01T03:30Z
+      kraftline changes /var/lib/kafka --topic 'orders*' --type leader --type isr
+      kraftline changes /var/lib/kafka --broker 2 --all
+      kraftline changes /var/lib/kafka --format jsonl | grep topic.deleted
+    """
+    from kraftline.inspect.cluster.folding import fold
+    from kraftline.inspect.cluster.printing import COLUMNS, as_object, story_lines
+    from kraftline.inspect.cluster.story import Filter, story
+
+    with metadata_log.opened(paths) as history:
+        told = story(history, since, until, Filter(topics, brokers, kinds, everything))
+        if form != "table":
+            metadata_log.write_rows(map(as_object, told), form, COLUMNS)
+            return
+        if not everything:
+            told = fold(told)
+        metadata_log.write_lines(story_lines(told, metadata_log.pen()))

@@ -1,0 +1,153 @@
+"""What the verbs on a metadata log share: opening it, moments, what was wrong, exit codes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import click
+
+from kraftline.errors import NotKafka
+
+if TYPE_CHECKING:
+    from kraftline.inspect.cluster.layout import Pen
+    from kraftline.inspect.history import History
+    from kraftline.inspect.history.moments import Moment
+
+_MOST = 10
+_Command = TypeVar("_Command", bound=Callable[..., object])
+
+
+def moment(ctx: click.Context, param: click.Parameter, value: str | None) -> Moment | None:
+    """An option's value as an offset or a time."""
+    from kraftline.inspect.history.moments import parse_moment
+
+    if value is None:
+        return None
+    try:
+        return parse_moment(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param) from None
+
+
+def quick_option(command: _Command) -> _Command:
+    return click.option(
+        "--quick",
+        is_flag=True,
+        help="Start at the newest snapshot before the moment, as a restarting node would.",
+    )(command)
+
+
+@contextmanager
+def opened(paths: Sequence[str]) -> Iterator[History]:
+    """A history; what is wrong with it is said at the end, and decides the exit code."""
+    from kraftline.cli.progress import Bar
+    from kraftline.inspect.history import Unanswerable, open_history
+
+    done = 0
+
+    def advance(count: int) -> None:
+        nonlocal done
+        done += count
+        bar.update(done)
+
+    try:
+        with Bar(_size(paths), "reading") as bar:
+            history = open_history(paths, advance)
+        yield history
+    except (NotKafka, Unanswerable) as error:
+        click.echo(f"kraftline: {error}", err=True)
+        sys.exit(2)
+    sys.stdout.flush()
+    sys.exit(1 if say_trouble(history) else 0)
+
+
+def _size(paths: Sequence[str]) -> int:
+    total = 0
+    for path in paths:
+        folder = os.path.join(path, "__cluster_metadata-0")
+        where = folder if os.path.isdir(folder) else path
+        if os.path.isdir(where):
+            with os.scandir(where) as entries:
+                total += sum(e.stat().st_size for e in entries if e.name.endswith(".log"))
+        elif os.path.exists(where):
+            total += os.path.getsize(where)
+    return total
+
+
+def say_trouble(history: History) -> bool:
+    """Tell on stderr what was wrong; whether any of it makes the answer doubtful."""
+    found = list(dict.fromkeys(history.trouble))
+    for trouble in found[:_MOST]:
+        click.echo(f"kraftline: {trouble}", err=True)
+    if len(found) > _MOST:
+        click.echo(f"kraftline: … and {len(found) - _MOST:,} more like these", err=True)
+    return any(not trouble.harmless for trouble in found)
+
+
+def wrong_use(text: str) -> NoReturn:
+    click.echo(f"kraftline: {text}", err=True)
+    sys.exit(2)
+
+
+def pen() -> Pen:
+    """Colour on a terminal that wants it."""
+    from kraftline.inspect.cluster.layout import Pen
+
+    return Pen(sys.stdout.isatty() and "NO_COLOR" not in os.environ)
+
+
+def write_lines(lines: Iterable[str]) -> None:
+    """Many lines to standard output, quickly; whatever bytes a name was made of."""
+    out = sys.stdout.buffer
+    for line in lines:
+        out.write(line.encode(errors="surrogatepass") + b"\n")
+    out.flush()
+
+
+def write_rows(
+    rows: Iterable[Mapping[str, Any]], form: str, columns: Sequence[str] | None = None
+) -> None:
+    """Rows as json, jsonl or csv; columns of csv are those of the first row unless given."""
+    import msgspec
+
+    out = sys.stdout.buffer
+    if form == "jsonl":
+        encode = msgspec.json.Encoder().encode
+        for row in rows:
+            out.write(encode(row) + b"\n")
+    elif form == "json":
+        text = msgspec.json.encode(list(rows))
+        out.write(msgspec.json.format(text, indent=2) + b"\n")
+    else:
+        _csv(list(rows), columns)
+    out.flush()
+
+
+def write_object(value: object) -> None:
+    """One value as json."""
+    import msgspec
+
+    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _csv(rows: list[Mapping[str, Any]], columns: Sequence[str] | None) -> None:
+    import msgspec
+
+    def cell(value: Any) -> Any:
+        plain = not isinstance(value, dict | list | tuple)
+        return value if plain else msgspec.json.encode(value).decode()
+
+    names = list(columns or (rows[0] if rows else ()))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    for row in rows:
+        writer.writerow([cell(row.get(name)) for name in names])
+    sys.stdout.buffer.write(text.getvalue().encode(errors="surrogatepass"))

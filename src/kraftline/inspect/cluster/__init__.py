@@ -1,0 +1,1 @@
+"""The cluster's state for people: images in sections, differences, stories of what happened."""

@@ -1,0 +1,84 @@
+"""Changes as lines: for people, and one object a line for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from kraftline.inspect.cluster.layout import Pen
+from kraftline.inspect.cluster.telling import Told
+from kraftline.inspect.history import show_time
+
+COLUMNS = ("offset", "time", "kind", "subject", "text", "before", "after", "because", "count")
+_NO_OFFSET = -1
+
+
+def as_object(told: Told) -> dict[str, Any]:
+    """All that is known of a change; offset and time are left out where it has none."""
+    change = told.change
+    out: dict[str, Any] = {}
+    if told.offset != _NO_OFFSET:
+        out = {"offset": told.offset, "time": told.time}
+    out |= {
+        "kind": change.kind,
+        "subject": change.subject,
+        "text": change.text,
+        "before": change.before,
+        "after": change.after,
+        "because": change.because,
+    }
+    if change.topic is not None:
+        out["topic"] = change.topic
+    if change.partition is not None:
+        out["partition"] = change.partition
+    if change.brokers:
+        out["brokers"] = list(change.brokers)
+    if told.count > 1:
+        out |= {"count": told.count, "subjects": list(told.subjects)}
+    return out
+
+
+def story_lines(told: Iterable[Told], pen: Pen) -> Iterator[str]:
+    """Offset, time and text; a new day gets a line of its own."""
+    day = None
+    for one in told:
+        when = show_time(one.time)
+        if when[:10] != day:
+            day = when[:10]
+            yield pen.bold(day)
+        yield f"{one.offset:>10}  {pen.dim(when[11:])}  {one.change.text}"
+
+
+_GROUPS = (
+    ("feature.", "Features"),
+    ("controller.", "Controllers"),
+    ("broker.", "Brokers"),
+    ("topic.", "Topics"),
+    ("partitions.", "Topics"),
+    ("leader.", "Leaders"),
+    ("isr.", "In sync"),
+    ("elr.", "In sync"),
+    ("reassignment.", "Replicas"),
+    ("replicas.", "Replicas"),
+    ("directory.", "Directories"),
+    ("config.", "Configs"),
+    ("quota.", "Quotas"),
+    ("acl.", "ACLs"),
+    ("scram.", "Users"),
+    ("token.", "Tokens"),
+)
+
+
+def difference_lines(told: Iterable[Told], pen: Pen) -> Iterator[str]:
+    """Under a heading for each kind of thing."""
+    names = dict.fromkeys([*(name for _, name in _GROUPS), "Other"])
+    groups: dict[str, list[str]] = {name: [] for name in names}
+    for one in told:
+        kind = one.change.kind
+        group = next((name for start, name in _GROUPS if kind.startswith(start)), "Other")
+        groups[group].append(one.change.text)
+    for name, lines in groups.items():
+        if lines:
+            yield ""
+            yield pen.bold(name)
+            yield from (f"  {line}" for line in lines)

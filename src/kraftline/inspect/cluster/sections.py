@@ -1,0 +1,237 @@
+"""An image in sections, each a list of plain rows: what every format prints."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from kraftline.inspect.cluster.health import Health
+from kraftline.inspect.history import History
+from kraftline.metadata.features import METADATA_VERSION
+from kraftline.metadata.image import MetadataImage
+from kraftline.metadata.partition import NO_LEADER
+from kraftline.metadata.words import acl_text, endpoints, entity_name, resource_name
+from kraftline.metadata.words.security import MECHANISMS
+from kraftline.metadata.words.values import HIDDEN, is_secret
+
+Row: TypeAlias = dict[str, Any]
+
+
+def brokers(image: MetadataImage, secrets: bool = False) -> list[Row]:
+    leads: Counter[int] = Counter()
+    has: Counter[int] = Counter()
+    for topic in image.topics.by_id.values():
+        for partition in topic.partitions:
+            has.update(partition.replicas)
+            if partition.leader != NO_LEADER:
+                leads[partition.leader] += 1
+    return [
+        {
+            "broker": number,
+            "state": _state(broker.fenced, broker.in_controlled_shutdown),
+            "rack": broker.rack,
+            "epoch": broker.epoch,
+            "incarnation": str(broker.incarnation_id),
+            "endpoints": endpoints(broker.listeners),
+            "leads": leads[number],
+            "replicas": has[number],
+            "directories": [str(each) for each in broker.directories],
+            "cordoned": [str(each) for each in broker.cordoned_directories or ()],
+        }
+        for number, broker in sorted(image.cluster.brokers.items())
+    ]
+
+
+def _state(fenced: bool, stopping: bool) -> str:
+    if fenced:
+        return "fenced, shut down" if stopping else "fenced"
+    return "shutting down" if stopping else "in service"
+
+
+def controllers(image: MetadataImage, secrets: bool = False) -> list[Row]:
+    return [
+        {
+            "controller": number,
+            "incarnation": str(controller.incarnation_id),
+            "endpoints": endpoints(controller.listeners),
+        }
+        for number, controller in sorted(image.cluster.controllers.items())
+    ]
+
+
+def features(image: MetadataImage, secrets: bool = False) -> list[Row]:
+    rows: list[Row] = []
+    version = image.features.metadata_version
+    if version is not None:
+        rows.append({"feature": METADATA_VERSION, "level": version.level, "name": version.name})
+    for name, level in sorted(image.features.levels.items()):
+        rows.append({"feature": name, "level": level, "name": None})
+    return rows
+
+
+def topics(image: MetadataImage, secrets: bool = False) -> list[Row]:
+    health = Health(image)
+    rows = []
+    for topic in sorted(image.topics.by_id.values(), key=lambda each: each.name):
+        factors = sorted({len(each.replicas) for each in topic.partitions})
+        found = Counter(
+            trouble for each in topic.partitions for trouble in health.of(topic.name, each)
+        )
+        rows.append(
+            {
+                "topic": topic.name,
+                "id": str(topic.id),
+                "partitions": len(topic.partitions),
+                "replicas": factors[0] if len(factors) == 1 else factors,
+                "min_isr": health.min_isr(topic.name),
+                "leaders": sorted({each.leader for each in topic.partitions}),
+                "troubles": dict(found),
+            }
+        )
+    return rows
+
+
+def partitions(image: MetadataImage, secrets: bool = False) -> list[Row]:
+    health = Health(image)
+    return [
+        {
+            "topic": topic.name,
+            "partition": number,
+            "leader": None if each.leader == NO_LEADER else each.leader,
+            "replicas": list(each.replicas),
+            "isr": list(each.isr),
+            "elr": list(each.elr),
+            "last_known_elr": list(each.last_known_elr),
+            "adding": list(each.adding_replicas),
+            "removing": list(each.removing_replicas),
+            "directories": [str(directory) for directory in each.directories],
+            "leader_epoch": each.leader_epoch,
+            "partition_epoch": each.partition_epoch,
+            "troubles": list(health.of(topic.name, each)),
+        }
+        for topic in sorted(image.topics.by_id.values(), key=lambda each: each.name)
+        for number, each in topic.items()
+    ]
+
+
+def troubles(image: MetadataImage, secrets: bool = False) -> list[Row]:
+    return [
+        {
+            "topic": each.topic,
+            "partition": each.partition,
+            "leader": (None if each.registration.leader == NO_LEADER else each.registration.leader),
+            "replicas": list(each.registration.replicas),
+            "isr": list(each.registration.isr),
+            "elr": list(each.registration.elr),
+            "down": list(each.down),
+            "troubles": list(each.troubles),
+        }
+        for each in Health(image).all()
+    ]
+
+
+def configs(image: MetadataImage, secrets: bool = False) -> list[Row]:
+    return [
+        {
+            "resource": resource_name(resource),
+            "key": key,
+            "value": HIDDEN if is_secret(key) and not secrets else value,
+        }
+        for resource, keys in sorted(image.configs.resources.items(), key=lambda each: each[0])
+        for key, value in sorted(keys.items())
+    ]
+
+
+def quotas(image: MetadataImage, secrets: bool = False) -> list[Row]:
+    rows = [
+        {"entity": entity_name(entity), "key": key, "value": value}
+        for entity, limits in image.client_quotas.entities.items()
+        for key, value in limits.items()
+    ]
+    return sorted(rows, key=lambda row: (str(row["entity"]), str(row["key"])))
+
+
+def acls(image: MetadataImage, secrets: bool = False) -> list[Row]:
+    rows = [
+        {
+            "principal": acl.principal,
+            "acl": acl_text(acl),
+            "id": str(key),
+        }
+        for key, acl in image.acls.acls.items()
+    ]
+    return sorted(rows, key=lambda row: (row["principal"], row["acl"], row["id"]))
+
+
+def scram(image: MetadataImage, secrets: bool = False) -> list[Row]:
+    rows = []
+    for (mechanism, user), credential in sorted(image.scram.credentials.items()):
+        rows.append(
+            {
+                "user": user,
+                "mechanism": MECHANISMS.get(mechanism, str(mechanism)),
+                "iterations": credential.iterations,
+                "salt": credential.salt.hex() if secrets else HIDDEN,
+                "stored_key": credential.stored_key.hex() if secrets else HIDDEN,
+                "server_key": credential.server_key.hex() if secrets else HIDDEN,
+            }
+        )
+    return sorted(rows, key=lambda row: (str(row["user"]), str(row["mechanism"])))
+
+
+def tokens(image: MetadataImage, secrets: bool = False) -> list[Row]:
+    return [
+        {
+            "token": key if secrets else HIDDEN,
+            "owner": token.owner,
+            "requester": token.requester,
+            "renewers": list(token.renewers),
+            "issued": token.issue_timestamp,
+            "expires": token.expiration_timestamp,
+            "longest": token.max_timestamp,
+        }
+        for key, token in sorted(image.delegation_tokens.tokens.items())
+    ]
+
+
+def producer_ids(image: MetadataImage, secrets: bool = False) -> list[Row]:
+    next_id = image.producer_ids.next_producer_id
+    return [] if next_id < 0 else [{"next_producer_id": next_id}]
+
+
+SECTIONS: Final[dict[str, Callable[[MetadataImage, bool], list[Row]]]] = {
+    "features": features,
+    "controllers": controllers,
+    "brokers": brokers,
+    "topics": topics,
+    "troubles": troubles,
+    "partitions": partitions,
+    "configs": configs,
+    "quotas": quotas,
+    "acls": acls,
+    "scram": scram,
+    "tokens": tokens,
+    "producer-ids": producer_ids,
+}
+
+
+def as_of(image: MetadataImage, history: History) -> Row:
+    """Of which moment an image is, and what its history can answer for."""
+    where = image.provenance
+    return {
+        "offset": where.last_offset,
+        "epoch": where.last_epoch,
+        "time": where.last_log_time_ms,
+        "committed_below": history.committed_below,
+        "ranges": [
+            {
+                "first_offset": leg.first_offset,
+                "last_offset": leg.last_offset,
+                "first_time": leg.first_time,
+                "last_time": leg.last_time,
+                "complete": leg.complete,
+            }
+            for leg in history.legs
+        ],
+    }

@@ -1,0 +1,120 @@
+"""What happened between two moments, record by record: `kraftline changes`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from kraftline.inspect.cluster.difference import difference
+from kraftline.inspect.cluster.state import State
+from kraftline.inspect.cluster.telling import Teller, Told
+from kraftline.inspect.history import History
+from kraftline.inspect.history.legs import Leg
+from kraftline.inspect.history.moments import AtOffset, AtTime, Moment
+from kraftline.metadata.image import MetadataImage
+from kraftline.metadata.words import Change
+
+
+class Filter(msgspec.Struct, frozen=True):
+    """Which changes to tell: topics by name or pattern, brokers, kinds by code or first part."""
+
+    topics: tuple[str, ...] = ()
+    brokers: tuple[int, ...] = ()
+    kinds: tuple[str, ...] = ()
+    minor: bool = False
+
+    def wants(self, change: Change) -> bool:
+        if change.minor and not self.minor and not self._kind(change):
+            return False
+        if self.kinds and not self._kind(change):
+            return False
+        if self.brokers and not set(self.brokers) & set(change.brokers):
+            return False
+        if self.topics:
+            topic = change.topic
+            return topic is not None and any(fnmatchcase(topic, each) for each in self.topics)
+        return True
+
+    def _kind(self, change: Change) -> bool:
+        return any(change.kind == kind or change.kind.startswith(f"{kind}.") for kind in self.kinds)
+
+
+def story(
+    history: History, since: Moment | None, until: Moment | None, wanted: Filter
+) -> Iterator[Told]:
+    """All that was changed after `since` (None: from the first that is known), up to `until`."""
+    before: MetadataImage | None = None
+    for leg in history.legs:
+        first = _first(leg, since)
+        last = _last(leg, until)
+        if before is not None and last >= leg.first_offset:
+            yield from bridged(history, before, leg, wanted)
+        before = None
+        if last < first:
+            continue
+        image = start_image(history, leg, first)
+        state = State(image)
+        teller = Teller(state, history.trouble.append)
+        start = leg.batch_at(first)
+        for unit in history.units(leg, start, last):
+            told = [one for one in teller.tell(unit) if first <= one.offset <= last]
+            told.sort(key=lambda one: one.offset)
+            yield from (one for one in told if wanted.wants(one.change))
+        if leg is not history.legs[-1]:
+            before = state.delta.apply(history.provenance(leg, leg.last_offset))
+
+
+def start_image(history: History, leg: Leg, first: int) -> MetadataImage:
+    """The state before the batch with an offset. A transaction that is open there is told from
+    its records on only if it began later."""
+    start = leg.batch_at(first)
+    if start == 0:
+        return history.base_image(leg.base)
+    return history.at(leg, leg.batches[start - 1].last_offset)
+
+
+def bridged(history: History, before: MetadataImage, leg: Leg, wanted: Filter) -> Iterator[Told]:
+    """What a snapshot behind a gap shows: what happened, though not when."""
+    after = history.base_image(leg.base, before)
+    change = Change(
+        kind="log.gap",
+        subject="log",
+        text=(
+            f"offsets {before.offset + 1} to {leg.first_offset} are missing from the log; until "
+            "here this has changed, in an unknown order:"
+        ),
+        before=before.offset + 1,
+        after=leg.first_offset,
+    )
+    yield Told(offset=leg.first_offset, time=leg.first_time, change=change)
+    for found in difference(before, after):
+        if wanted.wants(found):
+            yield Told(offset=leg.first_offset, time=leg.first_time, change=found)
+
+
+def _first(leg: Leg, since: Moment | None) -> int:
+    match since:
+        case None:
+            return leg.batches[0].base_offset if leg.batches else leg.last_offset + 1
+        case AtOffset(offset=offset):
+            return max(offset, leg.batches[0].base_offset) if leg.batches else leg.last_offset + 1
+        case AtTime(time=time):
+            # The first batch at or after the time.
+            at = next((n for n, each in enumerate(leg.times) if each >= time), None)
+            return leg.last_offset + 1 if at is None else leg.batches[at].base_offset
+    raise AssertionError(since)
+
+
+def _last(leg: Leg, until: Moment | None) -> int:
+    match until:
+        case None:
+            return leg.last_offset
+        case AtOffset(offset=offset):
+            return min(offset, leg.last_offset)
+        case AtTime(time=time):
+            if time < leg.first_time:
+                return leg.first_offset - 1
+            return leg.offset_at(time)
+    raise AssertionError(until)

@@ -1,0 +1,235 @@
+"""One unit of the log told as changes: what each record did to the state before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from kraftline.inspect.cluster.causes import Causes
+from kraftline.inspect.cluster.state import State
+from kraftline.inspect.history.decoding import Record
+from kraftline.inspect.history.transactions import refusal
+from kraftline.inspect.history.trouble import Trouble
+from kraftline.inspect.history.units import Unit
+from kraftline.metadata import words
+from kraftline.metadata.faults import ReplayError
+from kraftline.metadata.image.client_quotas import QuotaEntity
+from kraftline.metadata.image.configs import TOPIC, ConfigResource
+from kraftline.metadata.words import Change
+from kraftline.schema import metadata as m
+from kraftline.schema.types import Message
+from kraftline.schema.uuids import Uuid
+
+OnTrouble = Callable[[Trouble], None]
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """A change with its moment: where it took effect, and when. `count` is above 1 where several
+    like it were folded into this one; `subjects` are then theirs."""
+
+    offset: int
+    time: int
+    change: Change
+    count: int = 1
+    subjects: tuple[str, ...] = ()
+
+
+class Teller:
+    """Replays units and tells of each. `wanted` lets a record be passed over untold."""
+
+    def __init__(
+        self,
+        state: State,
+        trouble: OnTrouble,
+        wanted: Callable[[Message], bool] | None = None,
+    ) -> None:
+        self.state = state
+        self._trouble = trouble
+        self._wanted = wanted
+
+    def tell(self, unit: Unit) -> list[Told]:
+        if unit.dropped is not None:
+            assert unit.transaction is not None
+            change = words.transaction_change(
+                unit.transaction.name, len(unit.transaction.records), unit.dropped
+            )
+            offset = unit.batch.last_offset if unit.ends_at is None else unit.ends_at
+            return [Told(offset=offset, time=unit.time, change=change)]
+        if unit.batch.is_control:
+            return [
+                Told(offset=record.offset, time=unit.time, change=change)
+                for record in unit.records
+                for change in [words.log_change(record.message, unit.batch.epoch)]
+                if change is not None
+            ]
+        return list(self._records(unit))
+
+    def _records(self, unit: Unit) -> Iterator[Told]:
+        causes = Causes(self.state, unit.records)
+        topics = _NewTopics(self.state)
+        for record in unit.records:
+            offset = record.offset if unit.ends_at is None else unit.ends_at
+            message = record.message
+            if topics.take(message, offset):
+                self._replay(record)
+                continue
+            if self._wanted is not None and not self._wanted(message):
+                self._replay(record)
+                continue
+            for change in self._changes(record, causes):
+                yield Told(offset=offset, time=unit.time, change=change)
+        for offset, change in topics.told():
+            yield Told(offset=offset, time=unit.time, change=change)
+
+    def _replay(self, record: Record) -> bool:
+        try:
+            self.state.replay(record.message)
+        except ReplayError as error:
+            self._trouble(refusal(error, record.offset))
+            return False
+        return True
+
+    def _changes(self, record: Record, causes: Causes) -> list[Change]:
+        state, message = self.state, record.message
+        match message:
+            case m.PartitionRecord() | m.PartitionChangeRecord():
+                topic, number = message.topic_id, message.partition_id
+                before = state.partition(topic, number)
+                if not self._replay(record) or before is None:
+                    return []
+                after = state.partition(topic, number)
+                name = state.topic_name(topic)
+                assert after is not None
+                assert name is not None
+                return words.partition_changes(name, number, before, after, causes.why)
+            case m.RemoveTopicRecord(topic_id=topic):
+                name, partitions = state.topic_name(topic), state.partitions(topic)
+                if not self._replay(record) or name is None:
+                    return []
+                return [words.topic_deleted(name, topic, partitions)]
+            case m.RegisterBrokerRecord(broker_id=broker):
+                return self._broker(record, broker)
+            case m.UnregisterBrokerRecord(broker_id=broker):
+                return self._broker(record, broker)
+            case m.FenceBrokerRecord(id=broker) | m.UnfenceBrokerRecord(id=broker):
+                return self._broker(record, broker)
+            case m.BrokerRegistrationChangeRecord(broker_id=broker):
+                return self._broker(record, broker)
+            case m.ClearElrRecord(topic_name=name):
+                return [words.elr_cleared(name)] if self._replay(record) else []
+            case m.ZkMigrationStateRecord():
+                change = words.log_change(message, 0)
+                return [] if change is None else [change]
+        return self._setting(record)
+
+    def _broker(self, record: Record, broker: int) -> list[Change]:
+        before = self.state.broker(broker)
+        if not self._replay(record):
+            return []
+        return words.broker_changes(broker, before, self.state.broker(broker))
+
+    def _setting(self, record: Record) -> list[Change]:
+        """Records that set one value: how it was, how it is."""
+        state = self.state
+        change: Change | None = None
+        match record.message:
+            case m.ConfigRecord(resource_type=kind, resource_name=owner, name=key):
+                resource = ConfigResource(kind, owner)
+                old = state.config(resource, key)
+                if self._replay(record):
+                    change = words.config_change(resource, key, old, state.config(resource, key))
+            case m.FeatureLevelRecord(name=name, feature_level=level):
+                was = state.feature(name)
+                # A level that this release does not know is told of all the same.
+                self._replay(record)
+                change = words.feature_change(name, was, level)
+            case m.ClientQuotaRecord(key=key) as message:
+                entity = _entity(message)
+                limit = state.quota(entity, key)
+                if self._replay(record):
+                    change = words.quota_change(entity, key, limit, state.quota(entity, key))
+            case m.AccessControlEntryRecord(id=key) | m.RemoveAccessControlEntryRecord(id=key):
+                acl = state.acl(key)
+                return words.acl_changes(acl, state.acl(key)) if self._replay(record) else []
+            case m.UserScramCredentialRecord() | m.RemoveUserScramCredentialRecord() as message:
+                user = (message.mechanism, message.name)
+                credential = state.scram(user)
+                if self._replay(record):
+                    change = words.scram_change(user, credential, state.scram(user))
+            case (
+                m.DelegationTokenRecord(token_id=key) | m.RemoveDelegationTokenRecord(token_id=key)
+            ):
+                token = state.token(key)
+                if self._replay(record):
+                    change = words.token_change(token, state.token(key))
+            case m.ProducerIdsRecord():
+                ids = state.next_producer_id
+                if self._replay(record):
+                    change = words.producer_ids_change(ids, state.next_producer_id)
+            case (
+                m.RegisterControllerRecord(controller_id=node)
+                | m.UnregisterControllerRecord(controller_id=node)
+            ):
+                controller = state.controller(node)
+                if self._replay(record):
+                    return words.controller_changes(node, controller, state.controller(node))
+            case _:
+                self._replay(record)
+        return [] if change is None else [change]
+
+
+class _NewTopics:
+    """Topics that a unit creates and partitions that it adds: told once each, when it is over."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._created: dict[Uuid, tuple[int, str]] = {}
+        self._configs: dict[str, dict[str, str]] = {}
+        self._added: dict[Uuid, dict[int, int]] = {}
+
+    def take(self, message: Message, offset: int) -> bool:
+        """Whether the record is part of a creation. Its effect is for the caller."""
+        match message:
+            case m.TopicRecord(name=name, topic_id=topic):
+                self._created[topic] = (offset, name)
+                self._configs[name] = {}
+                return True
+            case m.PartitionRecord(topic_id=topic, partition_id=number):
+                if topic in self._created:
+                    return True
+                if (
+                    self._state.topic_name(topic) is None
+                    or self._state.partition(topic, number) is not None
+                ):
+                    return False
+                self._added.setdefault(topic, {})[number] = offset
+                return True
+            case m.ConfigRecord(resource_type=kind, resource_name=name, name=key, value=value):
+                if kind == TOPIC and name in self._configs and value is not None:
+                    self._configs[name][key] = value
+                    return True
+        return False
+
+    def told(self) -> Iterator[tuple[int, Change]]:
+        state = self._state
+        for topic, (offset, name) in self._created.items():
+            if state.topic_name(topic) is not None:
+                yield (
+                    offset,
+                    words.topic_created(
+                        name, topic, state.partitions(topic), self._configs.get(name)
+                    ),
+                )
+        for topic, numbers in self._added.items():
+            name_now = state.topic_name(topic)
+            if name_now is None:
+                continue
+            now = state.partitions(topic)
+            added = {number: now[number] for number in numbers if number in now}
+            yield min(numbers.values()), words.partitions_added(name_now, added, len(now))
+
+
+def _entity(message: m.ClientQuotaRecord) -> QuotaEntity:
+    named = {each.entity_type: each.entity_name for each in message.entity}
+    return tuple(sorted(named.items(), key=lambda each: each[0]))

@@ -1,0 +1,211 @@
+"""An image as a person reads it: what it is of, what is wrong, then section by section."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kraftline.inspect.cluster.health import (
+    OFFLINE,
+    TROUBLES,
+    UNDER_MIN_ISR,
+    UNDER_REPLICATED,
+)
+from kraftline.inspect.cluster.layout import Pen, leaf, table, tree
+from kraftline.inspect.cluster.sections import SECTIONS, Row
+from kraftline.inspect.history import History, show_time
+from kraftline.metadata.image import MetadataImage
+from kraftline.metadata.words import quota_value
+from kraftline.metadata.words.values import config_value, plural
+
+_MOST = 40
+# What a table shows of a section's rows; all of it is in the other formats.
+_COLUMNS: dict[str, tuple[str, ...]] = {
+    "features": ("feature", "level", "name"),
+    "controllers": ("controller", "endpoints"),
+    "brokers": ("broker", "state", "rack", "leads", "replicas", "epoch", "dirs", "endpoints"),
+    "topics": ("topic", "partitions", "replicas", "min isr", "leaders", "troubles"),
+    "troubles": ("partition", "leader", "replicas", "in sync", "down", "troubles"),
+    "partitions": ("partition", "leader", "replicas", "in sync", "elr", "epoch", "troubles"),
+    "configs": ("resource", "key", "value"),
+    "quotas": ("entity", "key", "value"),
+    "acls": ("acl",),
+    "scram": ("user", "mechanism", "iterations"),
+    "tokens": ("owner", "requester", "renewers", "issued", "expires", "token"),
+    "producer-ids": ("next producer id",),
+}
+_TITLES = {
+    "troubles": "Partitions in trouble",
+    "acls": "ACLs",
+    "scram": "SCRAM users",
+    "tokens": "Delegation tokens",
+    "producer-ids": "Producer ids",
+}
+_RIGHT = ("broker", "controller", "level", "leads", "partitions", "epoch", "iterations", "min isr")
+# In the overview only where there is something to see.
+_OVERVIEW = tuple(name for name in SECTIONS if name != "partitions")
+
+
+def image_text(
+    image: MetadataImage,
+    history: History,
+    pen: Pen,
+    *,
+    sections: Sequence[str] = (),
+    secrets: bool = False,
+    quick: bool = False,
+) -> Iterator[str]:
+    """The whole as lines; `sections` picks some, with all their rows."""
+    yield from heading(image, history, pen, quick=quick)
+    for name in sections or _OVERVIEW:
+        rows = SECTIONS[name](image, secrets)
+        if rows or sections:
+            yield ""
+            yield from section_text(name, rows, pen, all_rows=bool(sections), secrets=secrets)
+
+
+def heading(
+    image: MetadataImage, history: History, pen: Pen, *, quick: bool = False
+) -> Iterator[str]:
+    where = image.provenance
+    yield pen.bold(
+        f"The cluster as of offset {where.last_offset}, {show_time(where.last_log_time_ms)}"
+    )
+    yield f"  {_summary(image)}"
+    committed = history.committed_below
+    if committed is None:
+        yield pen.dim("  no snapshot tells what is committed: the last records may not be")
+    elif where.last_offset >= committed:
+        yield pen.dim(
+            f"  committed up to offset {committed - 1} at least; records above may not be"
+        )
+    if quick:
+        yield pen.dim("  from the newest snapshot on, as a restarting node would read it")
+    yield pen.dim(f"  can be asked about {history.range}")
+
+
+def _summary(image: MetadataImage) -> str:
+    states = Counter(
+        "fenced" if broker.fenced else "in service" for broker in image.cluster.brokers.values()
+    )
+    count = sum(len(topic.partitions) for topic in image.topics.by_id.values())
+    said = [f"{plural(len(image.cluster.brokers), 'broker')}"]
+    if states["fenced"]:
+        said[0] += f" ({states['fenced']} fenced)"
+    said.append(f"{plural(len(image.topics.by_id), 'topic')} with {plural(count, 'partition')}")
+    version = image.features.metadata_version
+    if version is not None:
+        said.append(f"metadata.version {version.name}")
+    return ", ".join(said)
+
+
+def section_text(
+    name: str, rows: list[Row], pen: Pen, *, all_rows: bool, secrets: bool
+) -> Iterator[str]:
+    title = _TITLES.get(name, name.capitalize())
+    yield pen.bold(f"{title} ({len(rows):,})")
+    if not rows:
+        yield "  none"
+        return
+    shown = rows if all_rows else rows[:_MOST]
+    columns = _COLUMNS[name]
+    if name == "scram" and secrets:
+        columns += ("salt", "stored_key", "server_key")
+    cells = [[_cell(name, column, row) for column in columns] for row in shown]
+    for line in table(columns, cells, pen, right=_RIGHT):
+        yield f"  {line}"
+    if len(shown) < len(rows):
+        yield pen.dim(f"  … and {len(rows) - len(shown):,} more: --section {name}")
+
+
+def _cell(section: str, column: str, row: Row) -> str:
+    match section, column:
+        case (("troubles" | "partitions"), "partition"):
+            return f"{row['topic']}-{row['partition']}"
+        case _, "in sync":
+            return leaf(row["isr"])
+        case "partitions", "epoch":
+            return str(row["leader_epoch"])
+        case (("troubles" | "partitions"), "leader"):
+            return "none" if row["leader"] is None else str(row["leader"])
+        case "brokers", "dirs":
+            dirs = str(len(row["directories"])) if row["directories"] else "-"
+            return f"{dirs} ({len(row['cordoned'])} cordoned)" if row["cordoned"] else dirs
+        case "topics", "leaders":
+            return _few(["none" if each < 0 else str(each) for each in row["leaders"]])
+        case "topics", "min isr":
+            return str(row["min_isr"])
+        case "topics", "troubles":
+            said = {what: row["troubles"].get(what, 0) for what in TROUBLES}
+            if said[OFFLINE]:
+                # Nobody in sync goes without saying.
+                for what in (UNDER_MIN_ISR, UNDER_REPLICATED):
+                    said[what] -= min(said[what], said[OFFLINE])
+            return ", ".join(f"{count} {what}" for what, count in said.items() if count) or "-"
+        case (("troubles" | "partitions"), "troubles"):
+            implied = (UNDER_MIN_ISR, UNDER_REPLICATED) if OFFLINE in row["troubles"] else ()
+            return leaf([each for each in row["troubles"] if each not in implied])
+        case "configs", "value":
+            return _with_raw(config_value(row["key"], row["value"]), row["value"])
+        case "quotas", "value":
+            return quota_value(row["key"], row["value"])
+        case "tokens", ("issued" | "expires"):
+            return show_time(row[column])
+        case "producer-ids", _:
+            return str(row["next_producer_id"])
+    return leaf(row[column])
+
+
+def _with_raw(said: str, raw: str) -> str:
+    return said if said == raw or said.startswith("[") else f"{said} ({raw})"
+
+
+def _few(names: list[str]) -> str:
+    if len(names) <= 8:
+        return ", ".join(names)
+    return f"{', '.join(names[:6])} … ({len(names)} brokers)"
+
+
+def image_tree(image: MetadataImage, secrets: bool) -> Iterator[str]:
+    """Every section as a branch, every row as one below it."""
+    return tree(as_tree(image, secrets), "image")
+
+
+def as_tree(image: MetadataImage, secrets: bool) -> dict[str, Any]:
+    where = image.provenance
+    out: dict[str, Any] = {
+        "provenance": {
+            "last offset": where.last_offset,
+            "last epoch": where.last_epoch,
+            "last time": show_time(where.last_log_time_ms),
+        },
+        "features": {row["feature"]: row["level"] for row in SECTIONS["features"](image, secrets)},
+    }
+    for section, key in (("controllers", "controller"), ("brokers", "broker")):
+        rows = SECTIONS[section](image, secrets)
+        out[section] = {str(row.pop(key)): row for row in rows}
+    names: dict[str, Any] = {}
+    for row in SECTIONS["topics"](image, secrets):
+        names[row["topic"]] = {"id": row["id"], "partitions": {}}
+    for row in SECTIONS["partitions"](image, secrets):
+        topic, number = row.pop("topic"), row.pop("partition")
+        names[topic]["partitions"][str(number)] = {
+            key: value for key, value in row.items() if value not in ([], {})
+        }
+    out["topics"] = names
+    for section, keys in (("configs", ("resource", "key")), ("quotas", ("entity", "key"))):
+        nested: dict[str, Any] = {}
+        for row in SECTIONS[section](image, secrets):
+            nested.setdefault(row[keys[0]], {})[row[keys[1]]] = row["value"]
+        out[section] = nested
+    out["acls"] = {row["id"]: row["acl"] for row in SECTIONS["acls"](image, secrets)}
+    users: dict[str, Any] = {}
+    for row in SECTIONS["scram"](image, secrets):
+        users.setdefault(row.pop("user"), {})[row.pop("mechanism")] = row
+    out["scram"] = users
+    tokens = SECTIONS["tokens"](image, secrets)
+    out["tokens"] = {f"{at} of {row['owner']}": row for at, row in enumerate(tokens, 1)}
+    for row in SECTIONS["producer-ids"](image, secrets):
+        out["producer ids"] = row
+    return {name: value for name, value in out.items() if value not in ({}, [])}

@@ -1,0 +1,102 @@
+"""From paths that a person gives to the copies of one metadata log: segments and snapshots."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import msgspec
+
+from kraftline.errors import NotKafka
+from kraftline.storage.detect import PathKind, detect
+from kraftline.storage.log_dir import read_log_directory
+from kraftline.storage.names import (
+    METADATA_TOPIC,
+    SnapshotId,
+    SnapshotState,
+    parse_snapshot,
+)
+from kraftline.storage.partition_dir import read_partition_directory
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """A whole snapshot: the state below `id.end_offset`."""
+
+    path: str
+    id: SnapshotId
+
+
+class Copy(msgspec.Struct, frozen=True):
+    """One node's copy of the log. `cluster_id` is None where nothing says whose it is."""
+
+    path: str
+    segments: tuple[str, ...] = ()
+    snapshots: tuple[Snapshot, ...] = ()
+    cluster_id: str | None = None
+
+
+def find_copies(paths: Sequence[str]) -> list[Copy]:
+    """What lies behind the paths; NotKafka where one has no metadata in it, or where they are of
+    several clusters."""
+    copies = [_copy(path) for path in paths]
+    clusters = {copy.cluster_id: copy for copy in copies if copy.cluster_id is not None}
+    if len(clusters) > 1:
+        said = ", ".join(f"{copy.path} of {cluster}" for cluster, copy in clusters.items())
+        raise NotKafka(f"these are of different clusters, which have no history together: {said}")
+    return copies
+
+
+def _copy(path: str) -> Copy:
+    kind = detect(path)
+    match kind:
+        case PathKind.SEGMENT:
+            return Copy(path, segments=(path,))
+        case PathKind.SNAPSHOT | PathKind.BOOTSTRAP:
+            return Copy(path, snapshots=(_snapshot(path),))
+        case PathKind.PARTITION_DIRECTORY:
+            return _partition(path)
+        case PathKind.LOG_DIRECTORY:
+            return _log_directory(path)
+    raise NotKafka(f"{path}: a {kind.value} holds no metadata; `kraftline info` explains it")
+
+
+def _snapshot(path: str) -> Snapshot:
+    name = parse_snapshot(os.path.basename(path))
+    # bootstrap.checkpoint comes before all records, as does one of another name.
+    return Snapshot(path, SnapshotId(0, 0) if name is None else name.id)
+
+
+def _partition(path: str, cluster_id: str | None = None) -> Copy:
+    directory = read_partition_directory(path)
+    if directory.name is not None and directory.name.topic != METADATA_TOPIC:
+        raise NotKafka(
+            f"{path}: the log of a topic, not of the cluster's metadata "
+            f"(that is in {METADATA_TOPIC}-0)"
+        )
+    return Copy(
+        path,
+        tuple(segment.path for segment in directory.segments),
+        tuple(
+            Snapshot(each.path, each.id)
+            for each in directory.snapshots
+            if each.state is SnapshotState.WHOLE
+        ),
+        cluster_id,
+    )
+
+
+def _log_directory(path: str) -> Copy:
+    directory = read_log_directory(path)
+    cluster_id = None if directory.meta is None else directory.meta.cluster_id
+    place = directory.metadata_log()
+    if place is not None:
+        copy = _partition(place.path, cluster_id)
+        if any(os.path.getsize(segment) for segment in copy.segments) or copy.snapshots:
+            return copy
+    if directory.bootstrap is not None:
+        # Formatted and never started: a cluster would begin with these records.
+        return Copy(path, snapshots=(_snapshot(directory.bootstrap),), cluster_id=cluster_id)
+    raise NotKafka(
+        f"{path}: there is no {METADATA_TOPIC}-0 in it; the metadata log is in the directory that "
+        "metadata.log.dir names, or else in the first of log.dirs"
+    )
