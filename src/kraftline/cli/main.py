@@ -19,6 +19,10 @@ VERBS = {
     "dump": "print the records of segments, snapshots and whole directories",
     "info": "say what a file or directory is, and what is in it",
     "verify": "check everything, and say what is wrong and where",
+    "image": "show the cluster as it stands, or stood at any moment",
+    "diff": "say what is different between two moments",
+    "changes": "tell what happened, in order and with causes",
+    "why": "tell how a partition came to be as it is",
     "format": "make directories ready for a node, as Kafka's storage tool does",
     "random-uuid": "draw an id for a cluster or a directory",
 }
