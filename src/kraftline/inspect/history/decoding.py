@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+import msgspec
 
 from kraftline.errors import BadData, NotKafka
 from kraftline.inspect.history.batches import Batch
@@ -23,7 +25,9 @@ _NO_OP = 20
 OnTrouble: TypeAlias = Callable[[Trouble], None]
 
 
-class Record(NamedTuple):
+class Record(msgspec.Struct, gc=False):
+    """A plain struct: millions are made, and a named tuple takes three times as long."""
+
     offset: int
     message: Message
 

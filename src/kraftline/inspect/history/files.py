@@ -38,7 +38,7 @@ class Copy(msgspec.Struct, frozen=True):
 def find_copies(paths: Sequence[str]) -> list[Copy]:
     """What lies behind the paths; NotKafka where one has no metadata in it, or where they are of
     several clusters."""
-    copies = [_copy(path) for path in paths]
+    copies = [_copy(path, alone=len(paths) == 1) for path in paths]
     clusters = {copy.cluster_id: copy for copy in copies if copy.cluster_id is not None}
     if len(clusters) > 1:
         said = ", ".join(f"{copy.path} of {cluster}" for cluster, copy in clusters.items())
@@ -46,7 +46,7 @@ def find_copies(paths: Sequence[str]) -> list[Copy]:
     return copies
 
 
-def _copy(path: str) -> Copy:
+def _copy(path: str, *, alone: bool) -> Copy:
     kind = detect(path)
     match kind:
         case PathKind.SEGMENT:
@@ -56,6 +56,12 @@ def _copy(path: str) -> Copy:
         case PathKind.PARTITION_DIRECTORY:
             return _partition(path)
         case PathKind.LOG_DIRECTORY:
+            # Whose it is matters only beside others; reading that takes longer than all the rest.
+            log = os.path.join(path, f"{METADATA_TOPIC}-0")
+            if alone and os.path.isdir(log):
+                copy = _partition(log)
+                if _has_something(copy):
+                    return copy
             return _log_directory(path)
     raise NotKafka(f"{path}: a {kind.value} holds no metadata; `kraftline info` explains it")
 
@@ -85,13 +91,17 @@ def _partition(path: str, cluster_id: str | None = None) -> Copy:
     )
 
 
+def _has_something(copy: Copy) -> bool:
+    return bool(copy.snapshots) or any(os.path.getsize(segment) for segment in copy.segments)
+
+
 def _log_directory(path: str) -> Copy:
     directory = read_log_directory(path)
     cluster_id = None if directory.meta is None else directory.meta.cluster_id
     place = directory.metadata_log()
     if place is not None:
         copy = _partition(place.path, cluster_id)
-        if any(os.path.getsize(segment) for segment in copy.segments) or copy.snapshots:
+        if _has_something(copy):
             return copy
     if directory.bootstrap is not None:
         # Formatted and never started: a cluster would begin with these records.
