@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable
 from typing import Any
 
@@ -323,3 +324,20 @@ def test_image_knows_where_it_ends() -> None:
     assert image.is_empty
     assert MetadataImage() == EMPTY
     assert MetadataDelta(image).apply(where) is image
+
+
+def test_delta_is_freed_without_the_collector() -> None:
+    """What holds itself holds its images too, for as long as no collection comes."""
+    records: list[Message] = [
+        m.FeatureLevelRecord(name="metadata.version", feature_level=30),
+        m.TopicRecord(name="a", topic_id=TOPIC),
+        m.RemoveTopicRecord(topic_id=TOPIC),
+        register(),
+    ]
+    gc.collect()
+    gc.disable()
+    try:
+        replay(records)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

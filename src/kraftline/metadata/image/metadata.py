@@ -211,12 +211,14 @@ class MetadataDelta:
 
     def _route(self, kind: type[Message]) -> Callable[[Any], object]:
         name = kind.__name__
-        route: Callable[[Any], object]
+        # A method of the delta itself is not kept: the delta would hold itself, and with it the
+        # images before and after, until the collector comes by.
         if name == "RemoveTopicRecord":
-            route = self._remove_topic
-        elif name == "FeatureLevelRecord":
-            route = self._feature_level
-        elif name not in _ROUTES:
+            return self._remove_topic
+        if name == "FeatureLevelRecord":
+            return self._feature_level
+        route: Callable[[Any], object]
+        if name not in _ROUTES:
             route = _refuse
         else:
             where = _ROUTES[name]

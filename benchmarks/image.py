@@ -1,0 +1,208 @@
+"""Images beside Kafka's own: `python -m benchmarks.image [TOPICS]`, ten partitions a topic.
+
+A snapshot to an image, one partition changed in it, thousands of leaders moved at once, and a log
+of mixed records; Kafka's MetadataDelta and MetadataImage do the same (`ImageTimes.java`).
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.inputs import make_metadata
+
+_PARTITIONS = 10
+_BROKERS = 60
+_CONTROL = 0x20
+_MIXED = 2_000_000
+
+
+def main() -> None:
+    topics = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    root = Path(tempfile.gettempdir()) / "kraftline-benchmarks"
+    root.mkdir(exist_ok=True)
+    large, small = _snapshot(root, topics), _snapshot(root, 100)
+    mixed = root / f"mixed-{_MIXED}" / f"{0:020}.log"
+    if not mixed.exists():
+        mixed.parent.mkdir()
+        make_metadata(mixed, _MIXED)
+    for name, path, together, changes in (
+        (f"snapshot of {topics * _PARTITIONS:,} partitions, loaded", large, 0, False),
+        (f"snapshot of {topics * _PARTITIONS:,} partitions", large, 0, True),
+        ("snapshot of 1,000 partitions", small, 0, True),
+        (f"log of {_MIXED:,} mixed records", mixed, 10_000, False),
+    ):
+        for who, command in _contenders(path, together, changes):
+            start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            report = json.loads(done.stdout.splitlines()[-1])
+            report["whole"] = time.perf_counter() - start
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            report["cpu"] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            print(f"{name}, {who}: {json.dumps(report)}", flush=True)
+
+
+def _contenders(path: Path, together: int, changes: bool) -> Iterator[tuple[str, list[str]]]:
+    from tests.oracle.java import command_line
+
+    args = [str(path), str(together), str(changes).lower()]
+    yield "us", [sys.executable, "-m", "benchmarks.image", "work", *args]
+    yield "Kafka", command_line("ImageTimes", args, ours=True, heap="4g")
+
+
+def _snapshot(root: Path, topics: int) -> Path:
+    """A snapshot's records in batches of some thousand, made once."""
+    from kraftline.records.record import Record
+    from kraftline.records.write import build_batch
+
+    path = root / f"image-{topics}.log"
+    if path.exists():
+        return path
+    aside = path.with_suffix(".part")
+    with aside.open("wb") as out:
+        batch: list[Record] = []
+        for offset, value in enumerate(_records(topics)):
+            batch.append(Record(offset, 0, None, value))
+            if len(batch) == 4096:
+                out.write(build_batch(batch))
+                batch = []
+        out.write(build_batch(batch))
+    return aside.rename(path)
+
+
+def _records(topics: int) -> Iterator[bytes]:
+    from kraftline.schema import metadata as m
+    from kraftline.schema.metadata.frame import encode_record
+    from kraftline.schema.uuids import Uuid
+
+    rng = random.Random(1)
+    directories = [Uuid(rng.randbytes(16)) for _ in range(_BROKERS)]
+    yield encode_record(m.FeatureLevelRecord(name="metadata.version", feature_level=30), 0)
+    for number in range(topics):
+        topic = Uuid(rng.randbytes(16))
+        yield encode_record(m.TopicRecord(name=f"topic-{number}", topic_id=topic), 0)
+        for partition in range(_PARTITIONS):
+            first, step = rng.randrange(_BROKERS), rng.randrange(1, 20)
+            replicas = tuple((first + i * step) % _BROKERS for i in range(3))
+            record = m.PartitionRecord(
+                partition_id=partition,
+                topic_id=topic,
+                replicas=replicas,
+                isr=replicas,
+                leader=replicas[0],
+                leader_epoch=3,
+                partition_epoch=5,
+                directories=tuple(directories[broker] for broker in replicas),
+            )
+            yield encode_record(record, 2)
+
+
+def work(path: str, together: int, changes: bool) -> None:
+    """One child process of ours: load, then change."""
+    from array import array
+    from itertools import compress
+
+    from kraftline.metadata.faults import ReplayError
+    from kraftline.metadata.image import EMPTY, MetadataDelta, Provenance
+    from kraftline.records.kernel import active as kernel
+    from kraftline.records.runs import positions, prepare
+    from kraftline.schema.metadata import BeginTransactionRecord, EndTransactionRecord
+    from kraftline.schema.metadata.frame import RecordReader
+    from kraftline.storage.segment import SegmentReader
+
+    # What the loader does too: nothing here can become a cycle.
+    gc.disable()
+    start = time.perf_counter()
+    here = Provenance(1, 1, 1, True)
+    image, delta = EMPTY, MetadataDelta(EMPTY)
+    rows = refused = published = 0
+    with SegmentReader(Path(path), window=1024 * 1024) as reader:
+        for buffer, begin, end, position in reader.runs():
+            run = prepare(buffer, begin, end, position=position)
+            control = {
+                at // kernel.STRIDE
+                for at in range(kernel.ATTRIBUTES, len(run.table), kernel.STRIDE)
+                if run.table[at] & _CONTROL
+            }
+            for source, numbers, stride in positions(run):
+                starts = numbers[kernel.P_VALUE :: stride]
+                ends = numbers[kernel.P_VALUE_END :: stride]
+                if control:
+                    typed = [row not in control for row in numbers[kernel.P_ROW :: stride]]
+                    starts = array("q", compress(starts, typed))
+                    ends = array("q", compress(ends, typed))
+                rows += len(starts)
+                replay = delta.replay
+                for record, _ in map(RecordReader(bytes(source)).read, starts, ends):
+                    try:
+                        replay(record)
+                    except ReplayError:
+                        kind = type(record)
+                        refused += kind not in (BeginTransactionRecord, EndTransactionRecord)
+                if together and rows - published >= together:
+                    image, published = delta.apply(here), rows
+                    delta = MetadataDelta(image)
+    image = delta.apply(here)
+    report = {"seconds": time.perf_counter() - start, "rows": rows, "refused": refused}
+    del delta, replay
+    report["resident"] = int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+    if changes:
+        report |= _changes(image)
+    report["topics"] = len(image.topics.by_id)
+    print(json.dumps(report))
+
+
+def _changes(image: object) -> dict[str, float]:
+    from kraftline.metadata.image import MetadataDelta, MetadataImage, Provenance
+    from kraftline.schema.metadata import PartitionChangeRecord
+    from kraftline.schema.uuids import Uuid
+
+    assert isinstance(image, MetadataImage)
+    rng, here = random.Random(1), Provenance(2, 1, 1, True)
+    ids = list(image.topics.by_id)
+
+    def move() -> PartitionChangeRecord:
+        return PartitionChangeRecord(
+            partition_id=rng.randrange(_PARTITIONS),
+            topic_id=Uuid(bytes(rng.choice(ids))),
+            leader=7,
+            isr=(7, 8),
+        )
+
+    one, now = [], image
+    for change in [move() for _ in range(20_000)]:
+        start = time.perf_counter()
+        delta = MetadataDelta(now)
+        delta.replay(change)
+        now = delta.apply(here)
+        one.append(time.perf_counter() - start)
+    moves = [move() for _ in range(30_000)]
+    many = []
+    for _ in range(5):
+        start = time.perf_counter()
+        delta = MetadataDelta(image)
+        for change in moves:
+            delta.replay(change)
+        delta.apply(here)
+        many.append(time.perf_counter() - start)
+    return {
+        "one_us": statistics.median(one) * 1e6,
+        "moves_ms": min(many) * 1e3,
+        "first_moves_ms": many[0] * 1e3,
+    }
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["work"]:
+        work(sys.argv[2], int(sys.argv[3]), sys.argv[4] == "true")
+    else:
+        main()
