@@ -34,7 +34,24 @@ ENDPOINT = Endpoint(name="CONTROLLER", host="127.0.0.1", port=9093)
 NO_OP = encode_record(NoOpRecord(), 0)
 QUIET = LogSettings(clean_interval_ms=0)
 
-STRUCTURE = ("batch-", "tail-", "index-", "segment", "leader-epoch", "quorum", "partition-", "pro")
+STRUCTURE = (
+    "batch-",
+    "tail-",
+    "index-",
+    "timeindex-",
+    "segment-",
+    "leader-epochs",
+    "quorum-state",
+    "partition-metadata",
+    "producer-snapshot",
+    "snapshot-header",
+    "snapshot-footer",
+    "snapshot-offset",
+    "snapshot-epoch",
+    "snapshot-missing",
+    "control-record",
+    "unreadable",
+)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

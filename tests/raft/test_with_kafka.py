@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from kraftline.raft import EmbeddedLog
+from kraftline.raft import EmbeddedLog, LogSettings
 from kraftline.schema.metadata.config_record import ConfigRecord
 from kraftline.schema.metadata.frame import decode_record, encode_record
 from kraftline.schema.metadata.partition_record import PartitionRecord
@@ -78,9 +79,23 @@ def topics(data: Path) -> set[str]:
     return {record.name for record in found if isinstance(record, TopicRecord)}
 
 
-def config_of(kafka: KraftCluster, topic: str) -> str:
+def configured(kafka: KraftCluster) -> set[str]:
+    """The topics that have our config, by Kafka's own tool."""
     args = ["--bootstrap-server", kafka.bootstrap, "--describe", "--entity-type", "topics"]
-    return java("kafka.admin.ConfigCommand", [*args, "--entity-name", topic])
+    said = java("kafka.admin.ConfigCommand", args)
+    found = re.findall(r"configs for topic (\S+) are:\s+retention\.ms=86401 ", said)
+    return set(found)
+
+
+def complaints(kafka: KraftCluster) -> list[str]:
+    """What Kafka said against the metadata log when it was started last."""
+    text = (kafka.directory(1) / "server.log").read_text()
+    return [
+        line
+        for line in text.splitlines()
+        if re.search(r"orrupt|invalid|[Tt]runcated|smaller than last written|orphaned", line)
+        and "__cluster_metadata" in line
+    ]
 
 
 def kill_while_it_writes(kafka: KraftCluster, driver: Driver) -> list[str]:
@@ -132,7 +147,7 @@ def test_kafka_and_we_take_turns(tmp_path: Path, dynamic: bool) -> None:
         with Driver(kafka.bootstrap) as driver:
             assert [p["leader"] for p in driver.partitions("ours")] == [1]
             assert driver.produce("ours", [{"k": "a", "v": "1"}]) == [0]
-            assert "retention.ms=86401" in config_of(kafka, "ours")
+            assert configured(kafka) == {"ours"}
             driver.do("createTopic", name="theirs-again")
             made = kill_while_it_writes(kafka, driver)
         assert len(made) > 2
@@ -145,6 +160,7 @@ def test_kafka_and_we_take_turns(tmp_path: Path, dynamic: bool) -> None:
                 assert driver.partitions(name)[0]["leader"] == 1
             assert driver.produce("ours", [{"k": "a", "v": "2"}]) == [1]
         kafka.stop()
+        assert complaints(kafka) == []
         assert topics(data) >= {"theirs", "ours", "theirs-again", "ours-again", *made}
         assert_healthy(data)
 
@@ -170,8 +186,9 @@ def test_kafka_starts_on_what_only_we_have_started(tmp_path: Path, dynamic: bool
         kafka.start()
         with Driver(kafka.bootstrap) as driver:
             assert [p["leader"] for p in driver.partitions("ours")] == [1]
-            assert "retention.ms=86401" in config_of(kafka, "ours")
+            assert configured(kafka) == {"ours"}
         kafka.stop()
+        assert complaints(kafka) == []
         assert topics(data) == {"ours"}
         assert_healthy(data)
 
@@ -185,7 +202,7 @@ def test_kafka_starts_on_a_log_that_begins_with_our_snapshot(tmp_path: Path, dyn
             with SnapshotReader(data / "bootstrap.checkpoint") as seed:
                 records = [record.value or b"" for record in seed.records()]
             records += topic_of("kept", data)
-            settings = QUIET.__class__(segment_bytes=1000, clean_interval_ms=0)
+            settings = LogSettings(segment_bytes=1000, clean_interval_ms=0)
             async with await EmbeddedLog.open(data, node_id=1, settings=settings) as log:
                 for record in records:
                     await log.write([record])
@@ -201,7 +218,8 @@ def test_kafka_starts_on_a_log_that_begins_with_our_snapshot(tmp_path: Path, dyn
         with Driver(kafka.bootstrap) as driver:
             for name in ("kept", "tail"):
                 assert [p["leader"] for p in driver.partitions(name)] == [1]
-                assert "retention.ms=86401" in config_of(kafka, name)
+            assert configured(kafka) == {"kept", "tail"}
         kafka.stop()
+        assert complaints(kafka) == []
         assert topics(data) == {"kept", "tail"}
         assert_healthy(data)

@@ -161,6 +161,8 @@ class EmbeddedLog:
         self._check()
         if not values:
             raise ValueError("there are no records to append")
+        # Before the work of encoding, which a large batch may have to repeat otherwise.
+        self._commits.check_room(sum(map(len, values)), len(values))
         time = self._clock() if timestamp is None else timestamp
         data = encode_batch(values, self.end_offset, time, self.epoch)
         return self._appended(self._commits.add(data, len(values), time))
@@ -290,7 +292,8 @@ class EmbeddedLog:
             return await self._drop_before(id)
 
     async def close(self) -> None:
-        """Flush and close; the directory is left as Kafka leaves it after a clean stop."""
+        """Flush and close; the directory is left as Kafka leaves it after a clean stop. Waits
+        for the calls of listeners that are under way, so it is not for listeners to call."""
         if self._closing is None:
             self._closing = self._loop.create_task(self._close(), name="raft-close")
         await asyncio.shield(self._closing)

@@ -70,9 +70,8 @@ class GroupCommit:
         self._recent: deque[Encoded] = deque()
         self._recent_bytes = 0
 
-    def add(self, data: bytes, count: int, timestamp: int) -> Encoded:
-        """Take a batch of `count` records that begins at `next_offset`."""
-        size = len(data)
+    def check_room(self, size: int, count: int) -> None:
+        """Backlogged or AppendTooLarge where a batch of so many bytes cannot be taken now."""
         limit = min(self._settings.max_batch_bytes, self._settings.segment_bytes)
         if size > limit:
             raise AppendTooLarge(
@@ -82,9 +81,13 @@ class GroupCommit:
         if self._pending_bytes and self._pending_bytes + size > self._settings.max_pending_bytes:
             self._room.clear()
             raise Backlogged(f"{self._pending_bytes:,} bytes wait for the disk already")
+
+    def add(self, data: bytes, count: int, timestamp: int) -> Encoded:
+        """Take a batch of `count` records that begins at `next_offset`."""
+        self.check_room(len(data), count)
         batch = Encoded(data, self.next_offset, self.next_offset + count, timestamp)
         self._waiting.append(batch)
-        self._pending_bytes += size
+        self._pending_bytes += len(data)
         self.next_offset = batch.end_offset
         if self._flushing is None and len(self._waiting) == 1:
             # Not at once: what else is appended in this turn of the loop shares the flush.
