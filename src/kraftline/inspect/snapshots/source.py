@@ -1,0 +1,155 @@
+"""What a snapshot is written from: the image at a moment, and what control records say of the
+quorum there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from kraftline.errors import KraftlineError
+from kraftline.inspect.history import History, Trouble, open_history
+from kraftline.inspect.history.decoding import read_records
+from kraftline.inspect.history.files import Copy, find_copies
+from kraftline.inspect.history.legs import Leg
+from kraftline.inspect.history.moments import Moment
+from kraftline.inspect.history.transactions import Replay
+from kraftline.inspect.history.units import read_units
+from kraftline.inspect.snapshots.refusal import Refused
+from kraftline.metadata.image import MetadataDelta, MetadataImage
+from kraftline.raft.control_state import ControlState
+from kraftline.schema.control.voters_record import VotersRecord
+from kraftline.storage import quorum_state
+from kraftline.storage.names import SnapshotId
+from kraftline.storage.quorum_state import read_quorum_state
+from kraftline.storage.snapshot_file import SnapshotReader
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """A cluster at an offset. `log_time` is of the last batch, in ms.
+
+    `election` is the newest epoch that a node has voted in, -1 if unknown. `notes` are for the
+    person who asked; `files` are what it was read from.
+    """
+
+    image: MetadataImage
+    id: SnapshotId
+    log_time: int
+    kraft_version: int = 0
+    voters: VotersRecord | None = None
+    election: int = -1
+    notes: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+def read_state(
+    paths: Sequence[str],
+    moment: Moment | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> State:
+    """The state at a moment, None being the newest; Refused where no snapshot can stand there."""
+    copies = find_copies(paths)
+    history = open_history(paths, progress)
+    leg, offset = history.find(moment)
+    if not leg.complete:
+        raise Refused(
+            f"the log begins at offset {leg.first_offset}, and no snapshot tells what was before: "
+            "a snapshot from here on would leave out whatever was set up earlier",
+            hint="Give the whole metadata directory, with a snapshot in it.",
+        )
+    known = len(history.trouble)
+    image = _replay(history, leg, offset)
+    if image.offset < 0:
+        raise Refused("there is no record in it yet: the node was formatted, and never started")
+    notes = _troubles(history.trouble, known)
+    if not image.provenance.batch_aligned:
+        notes.append(
+            f"offset {offset} is inside a batch: Kafka takes snapshots at the ends of batches only"
+        )
+    committed = history.committed_below
+    if committed is None or offset >= committed:
+        notes.append(
+            f"records from offset {committed or 0} on are in no snapshot yet: the files do not "
+            "tell whether the last of them were committed"
+        )
+    kraft_version, voters = _quorum(copies, history, leg, offset)
+    return State(
+        image=image,
+        id=SnapshotId(image.offset + 1, image.provenance.last_epoch),
+        log_time=_time(leg, offset),
+        kraft_version=kraft_version,
+        voters=voters,
+        election=max(map(_election, copies)),
+        notes=tuple(notes),
+        files=tuple(
+            path
+            for copy in copies
+            for path in (*copy.segments, *(snapshot.path for snapshot in copy.snapshots))
+        ),
+    )
+
+
+def _replay(history: History, leg: Leg, offset: int) -> MetadataImage:
+    """As History.at does, which does not tell of a transaction that is open at the end."""
+    delta = MetadataDelta(history.base_image(leg.base))
+    replay = Replay(delta, history.trouble.append)
+    stop = min(leg.batch_at(offset) + 1, len(leg.batches))
+    for records in read_records(leg.batches[:stop], history.trouble.append):
+        if records and records[-1].offset > offset:
+            records = [record for record in records if record.offset <= offset]
+        replay.take(records)
+    opened = replay.open
+    if opened is not None:
+        name = "" if opened.name is None else f" {opened.name!r}"
+        raise Refused(
+            f"offset {offset} is inside the metadata transaction{name} that began at offset "
+            f"{opened.offset}: a snapshot there would cut it in two",
+            hint=f"Write it as of offset {opened.offset - 1}, or behind the transaction's end.",
+        )
+    return delta.apply(history.provenance(leg, offset))
+
+
+def _troubles(trouble: Sequence[Trouble], known: int) -> list[str]:
+    """What was wrong on the way. What was found while opening may lie elsewhere, but says why
+    something may be missing."""
+    said = [str(each) for each in trouble[:known] if not each.harmless]
+    refused = [each for each in trouble[known:] if not each.harmless]
+    if refused:
+        said.append(f"{len(refused)} records were passed over; the first: {refused[0]}")
+    return said
+
+
+def _quorum(
+    copies: Sequence[Copy], history: History, leg: Leg, offset: int
+) -> tuple[int, VotersRecord | None]:
+    """kraft.version and voters as they stand in front of the offset."""
+    controls = ControlState()
+    for copy in copies:
+        for snapshot in copy.snapshots:
+            if snapshot.id.end_offset > offset + 1:
+                continue
+            try:
+                with SnapshotReader(snapshot.path) as reader:
+                    controls.add_snapshot(reader)
+            except KraftlineError:
+                continue  # told of when the history was opened, if it mattered
+    for batch, time in zip(leg.batches, leg.times, strict=True):
+        if batch.is_control and batch.base_offset <= offset:
+            for unit in read_units([batch], [time], history.trouble.append):
+                controls.add(batch.base_offset, [record.message for record in unit.records])
+    return controls.at(offset)
+
+
+def _election(copy: Copy) -> int:
+    try:
+        return read_quorum_state(os.path.join(copy.path, quorum_state.NAME)).leader_epoch
+    except KraftlineError:
+        return -1  # a snapshot by itself has none beside it
+
+
+def _time(leg: Leg, offset: int) -> int:
+    # The batch's own time, as Kafka has it, be the one before it newer.
+    if leg.batches and offset >= leg.batches[0].base_offset:
+        return leg.batches[min(leg.batch_at(offset), len(leg.batches) - 1)].time
+    return leg.first_time
