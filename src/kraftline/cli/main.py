@@ -23,6 +23,7 @@ VERBS = {
     "diff": "say what is different between two moments",
     "changes": "tell what happened, in order and with causes",
     "why": "tell how a partition came to be as it is",
+    "snapshot": "write a cluster's metadata as a new snapshot, as it was or mended",
     "format": "make directories ready for a node, as Kafka's storage tool does",
     "random-uuid": "draw an id for a cluster or a directory",
 }
