@@ -8,7 +8,8 @@ it ends in, not those of the batch that begins the transaction.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import islice
 from time import perf_counter_ns
 
 from kraftline.metadata.faults import ReplayError
@@ -25,13 +26,14 @@ from kraftline.metadata.loader.transactions import (
 )
 
 Publish = Callable[[MetadataDelta, MetadataImage, LogDeltaManifest], None]
-_SLOW = MARKERS | {Unreadable}
 
 
 class BatchLoader:
     """`image` is the last that was published; what was gathered since is in no image yet.
 
-    Invariant: while a transaction is open, all that was gathered is of that transaction.
+    Invariant: the delta has no record of an open transaction; those wait aside for their End.
+    With `lazily`, what came before a transaction is published with what comes after it: the same
+    images for who wants only the last, and quicker.
     """
 
     def __init__(
@@ -41,45 +43,43 @@ class BatchLoader:
         *,
         image: MetadataImage = EMPTY,
         known_config: ConfigFilter | None = None,
+        lazily: bool = False,
     ) -> None:
         self._publish = publish
         self._faults = faults
         self._known_config = known_config
+        self._lazily = lazily
         self.leader: LeaderAndEpoch = UNKNOWN_LEADER
-        self.has_seen_record = False
         self.reset(image)
 
     def reset(self, image: MetadataImage) -> None:
         """Go on from an image; what was gathered, and an open transaction, are forgotten."""
         self.image = image
         self.transaction = TransactionState.NONE
-        self.has_seen_record = self.has_seen_record or image.offset >= 0
+        # Runs of records with the offset of the first.
+        self._aside: list[tuple[int, Sequence[Entry]]] = []
+        # Where the image would end that was not published when a transaction began.
+        self._postponed: Provenance | None = None
         self._offset = image.provenance.last_offset
         self._epoch = image.provenance.last_epoch
         self._time = image.provenance.last_log_time_ms
         self._begin()
-
-    def _begin(self) -> None:
-        self._delta = MetadataDelta(self.image, self._known_config)
-        self._batches = self._bytes = self._elapsed = 0
-
-    @property
-    def last_offset(self) -> int:
-        """Of what has been loaded, published or not."""
-        return self._offset
 
     def load(self, batch: MetadataBatch) -> int:
         """Take in a batch; the nanoseconds that took. Publishes where a transaction begins behind
         something else."""
         started = perf_counter_ns()
         records = batch.records
-        if records:
-            self.has_seen_record = True
-            if _SLOW.isdisjoint(map(type, records)):
-                self.transaction = after_record(self.transaction)
-                self._replay_all(batch)
-            else:
-                self._step_through(batch)
+        if not records:
+            pass
+        elif MARKERS.isdisjoint(map(type, records)):
+            self._take(batch.base_offset, records)
+        else:
+            for index, record in enumerate(records):
+                if type(record) in MARKERS:
+                    self._mark(batch, index)
+                else:
+                    self._take(batch.base_offset + index, (record,))
         self._offset = batch.last_offset
         self._epoch = batch.epoch
         self._time = batch.append_timestamp
@@ -89,35 +89,30 @@ class BatchLoader:
         self._elapsed += elapsed
         return elapsed
 
-    def flush(self, *, aligned: bool = True) -> bool:
-        """Publish what was gathered, be it nothing; False inside a transaction. `aligned` says
+    def flush(self, *, aligned: bool = True) -> None:
+        """Publish what was gathered, be it nothing, unless a transaction is open. `aligned` says
         that the last batch was taken in whole."""
         if self.transaction.is_open:
-            return False
-        self._emit(aligned)
+            if self._postponed is not None:
+                self._emit(self._postponed)
+            return
+        self._emit(self._here(aligned))
         self.transaction = TransactionState.NONE
-        return True
 
-    def _replay_all(self, batch: MetadataBatch) -> None:
-        """The usual case: data records only."""
-        replay = self._delta.replay
-        index = 0
-        try:
-            for record in batch.records:
-                replay(record)  # type: ignore[arg-type]  # none is Unreadable here
-                index += 1
-        except Exception as error:
-            self._fault(batch, index, batch.records[index], error)
-            for rest in range(index + 1, len(batch.records)):
-                self._replay(batch, rest)
+    def _begin(self) -> None:
+        self._delta = MetadataDelta(self.image, self._known_config)
+        self._batches = self._bytes = self._elapsed = 0
 
-    def _step_through(self, batch: MetadataBatch) -> None:
-        for index, record in enumerate(batch.records):
-            if type(record) in MARKERS:
-                self._mark(batch, index)
-            else:
-                self.transaction = after_record(self.transaction)
-                self._replay(batch, index)
+    def _here(self, aligned: bool) -> Provenance:
+        return Provenance(self._offset, self._epoch, self._time, aligned)
+
+    def _take(self, offset: int, records: Sequence[Entry]) -> None:
+        """Data records from an offset on."""
+        state = self.transaction = after_record(self.transaction)
+        if state.is_open:
+            self._aside.append((offset, records))
+        else:
+            self._replay(offset, records)
 
     def _mark(self, batch: MetadataBatch, index: int) -> None:
         marker = batch.records[index]
@@ -125,30 +120,39 @@ class BatchLoader:
         try:
             after = after_marker(self.transaction, marker)
         except ReplayError as error:
-            self._fault(batch, index, marker, error)
+            self._fault(batch.base_offset + index, marker, error)
             return
-        if after is TransactionState.STARTED and (index or self._batches):
+        self.transaction = after
+        if after is not TransactionState.STARTED:
+            aside, self._aside = self._aside, []
+            self._postponed = None
+            if after is TransactionState.ENDED:
+                for offset, records in aside:
+                    self._replay(offset, records)
+        elif index or self._batches:
             if index:
                 self._offset = batch.base_offset + index - 1
                 self._epoch = batch.epoch
                 self._time = batch.append_timestamp
-            self._emit(aligned=not index)
-        elif after is TransactionState.ABORTED:
-            self._delta = MetadataDelta(self.image, self._known_config)
-        self.transaction = after
+            before = self._here(aligned=not index)
+            if self._lazily:
+                self._postponed = before
+            else:
+                self._emit(before)
 
-    def _replay(self, batch: MetadataBatch, index: int) -> None:
-        record = batch.records[index]
-        if isinstance(record, Unreadable):
-            self._fault(batch, index, record, record.error)
-            return
-        try:
-            self._delta.replay(record)
-        except Exception as error:
-            self._fault(batch, index, record, error)
+    def _replay(self, offset: int, records: Sequence[Entry]) -> None:
+        replay = self._delta.replay
+        done = 0
+        while done < len(records):
+            try:
+                for record in islice(records, done, None) if done else records:
+                    replay(record)  # type: ignore[arg-type]  # it refuses what is Unreadable
+                    done += 1
+            except Exception as error:
+                self._fault(offset + done, records[done], error)
+                done += 1
 
-    def _emit(self, aligned: bool) -> None:
-        provenance = Provenance(self._offset, self._epoch, self._time, aligned)
+    def _emit(self, provenance: Provenance) -> None:
         manifest = LogDeltaManifest(
             provenance, self.leader, self._batches, self._elapsed, self._bytes
         )
@@ -165,12 +169,14 @@ class BatchLoader:
                 )
             )
         # Whether it could be applied or not, the next delta starts from the image that is known.
+        self._postponed = None
         self._begin()
         self._publish(delta, self.image, manifest)
 
-    def _fault(self, batch: MetadataBatch, index: int, record: Entry, error: Exception) -> None:
-        offset = batch.base_offset + index
-        if isinstance(error, ReplayError):
+    def _fault(self, offset: int, record: Entry, error: Exception) -> None:
+        if isinstance(record, Unreadable):
+            error = record.error
+        elif isinstance(error, ReplayError):
             error.at(offset=offset)
         self._faults.handle(
             MetadataFault(

@@ -27,7 +27,7 @@ class Replay:
     transaction that begins behind something else.
 
     Faults go to the handler, and the record that gave one has no effect; without a handler they
-    are collected in `faults`.
+    are collected in `faults`. With `lazily` beginning transactions publish nothing.
     """
 
     def __init__(
@@ -36,13 +36,14 @@ class Replay:
         *,
         faults: FaultHandler | None = None,
         known_config: ConfigFilter | None = None,
+        lazily: bool = False,
     ) -> None:
         self.faults = CollectedFaults()
         self._handler: FaultHandler = self.faults if faults is None else faults
         self._known_config = known_config
         self._out: list[Publication] = []
         self._loader = BatchLoader(
-            self._keep, self._handler, image=image, known_config=known_config
+            self._keep, self._handler, image=image, known_config=known_config, lazily=lazily
         )
 
     @property
@@ -105,7 +106,7 @@ def image_of(
 ) -> MetadataImage:
     """The last image only, which is quicker; with `as_of`, every record up to and including that
     offset has taken effect. A transaction that is open there has none."""
-    replaying = Replay(image, faults=faults, known_config=known_config)
+    replaying = Replay(image, faults=faults, known_config=known_config, lazily=True)
     aligned = True
     for batch in batches:
         if as_of is not None and batch.last_offset > as_of:
