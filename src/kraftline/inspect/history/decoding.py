@@ -15,6 +15,7 @@ from kraftline.records.compression import Scratch
 from kraftline.records.runs import positions, prepare
 from kraftline.schema.metadata.frame import RecordReader
 from kraftline.schema.types import Message
+from kraftline.storage.files import unreadable
 
 # How much is read and decoded in one go: enough to keep calls few, and memory warm.
 _CHUNK = 1024 * 1024
@@ -106,8 +107,11 @@ def read_bytes(batch: Batch) -> bytes:
 
 
 def _load(file: str, start: int, size: int) -> bytes:
-    with open(file, "rb", buffering=0) as source:
-        data = os.pread(source.fileno(), size, start)
+    try:
+        with open(file, "rb", buffering=0) as source:
+            data = os.pread(source.fileno(), size, start)
+    except OSError as error:  # a live node drops old segments
+        raise unreadable(file, error) from error
     if len(data) < size:
         raise NotKafka(f"{file}: became shorter while it was read; try again")
     return data
