@@ -153,6 +153,7 @@ def test_kafka_and_we_take_turns(tmp_path: Path, dynamic: bool) -> None:
         assert len(made) > 2
 
         log = run(add_topic(data, "ours-again"))
+        assert all(cut.batches == 0 for cut in log.recovery.cuts)
         assert log.epoch == ours.leader_epoch + 2
         kafka.start()
         with Driver(kafka.bootstrap) as driver:
