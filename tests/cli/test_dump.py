@@ -7,7 +7,6 @@ import io
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -219,7 +218,7 @@ def test_follow_goes_on_into_the_next_segment(tmp_path: Path) -> None:
         row = json.loads(process.stdout.readline())
         assert (row["offset"], row["file"]) == (2, str(second))
     finally:
-        process.send_signal(signal.SIGINT)
+        process.terminate()
         process.wait(10)
         if process.stdout is not None:
             process.stdout.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import signal
 import subprocess
 import sys
 
@@ -55,6 +54,6 @@ def test_follow_sees_what_a_real_producer_sends(
             row = json.loads(process.stdout.readline())
             assert (row["offset"], base64.b64decode(row["value"])) == (offset, b"%d" % offset)
     finally:
-        process.send_signal(signal.SIGINT)
+        process.terminate()
         process.wait(10)
         process.stdout.close()
