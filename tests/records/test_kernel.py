@@ -28,7 +28,7 @@ def test_it_says_in_one_line_what_it_is() -> None:
     said = python("-m", "kraftline.records.kernel", KRAFTLINE_KERNEL="")
     assert said.startswith(("hot loops: compiled\n", "hot loops: no C compiler was found"))
     asked = python("-m", "kraftline.records.kernel", KRAFTLINE_KERNEL="interpreted")
-    assert asked.startswith("interpreted")
+    assert asked.startswith("hot loops: interpreted")
 
 
 def test_it_runs_without_cython() -> None:
