@@ -167,6 +167,24 @@ def test_log_that_ends_before_its_snapshot_starts_anew_there(tmp_path: Path) -> 
     assert_healthy(data, payloads=False)
 
 
+def test_log_that_is_all_in_a_snapshot_is_kept(tmp_path: Path) -> None:
+    data = formatted(tmp_path)
+
+    async def work() -> None:
+        async with opened(data) as log:
+            await log.write([topic(1)])
+            id = SnapshotId(2, 1)
+            await log.create_snapshot(id, [[topic(1)]], last_contained_log_timestamp=1)
+            await log.delete_before(id)
+
+    run(work())
+    log = run(reopen(data))
+    assert log.recovery.lines() == []
+    assert values(data) == [topic(1), NO_OP]
+    assert log.epoch == 2
+    assert_healthy(data, payloads=False)
+
+
 def test_lost_and_wrong_companions_are_made_again(tmp_path: Path) -> None:
     data = formatted(tmp_path)
     run(write(data, 300, SMALL))

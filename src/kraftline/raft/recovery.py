@@ -109,11 +109,17 @@ class _Recovery:
     def run(self) -> Recovered:
         self._check_topic_id()
         self._drop_leftovers()
-        epochs = self._read_epochs()
-        segments = self._walk(epochs)
+        found = LeaderEpochs()
+        segments = self._walk(found)
         start = segments[0].base_offset if segments else 0
         end = segments[-1].end_offset if segments else 0
+        epochs = self._read_epochs()
         epochs.cut_end(end)
+        # What the file does not know, the batches do. Where the log starts at its own end (all
+        # of it is in a snapshot), the file's only entry has just been cut.
+        for entry in found.entries:
+            if epochs.latest is None or entry.epoch > epochs.latest:
+                epochs.assign(entry.epoch, entry.start_offset)
         snapshots = self._snapshots(start)
         newest = snapshots[-1] if snapshots else None
         last_epoch = epochs.latest or 0
