@@ -116,6 +116,8 @@ def test_record_about_what_is_not_there_is_refused_and_changes_nothing(
     with pytest.raises(ReplayError, match=reason) as error:
         delta.replay(record)
     assert error.value.record is record
+    assert delta.topics is not None
+    assert (delta.topics.changed, delta.topics.deleted) == ({}, {})
     assert delta.apply(image.provenance) is image
 
 

@@ -19,7 +19,7 @@ from kraftline.metadata.image.local_changes import (
     add_local_changes,
 )
 from kraftline.metadata.image.topic import TopicDelta, TopicImage
-from kraftline.metadata.partition import MIGRATING, PartitionRegistration
+from kraftline.metadata.partition import PartitionRegistration, migrating
 from kraftline.metadata.write_options import Versioned, WriteOptions
 from kraftline.schema.metadata.clear_elr_record import ClearElrRecord
 from kraftline.schema.metadata.partition_change_record import PartitionChangeRecord
@@ -50,18 +50,18 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
 
     def losses(self, options: WriteOptions) -> Iterator[str]:
         version = options.version
-        partitions = [p for topic in self.by_id.values() for p in topic.partitions]
         if not version.directory_assignment_supported and any(
-            each != MIGRATING for partition in partitions for each in partition.directories
+            each.directories != migrating(len(each.directories)) for each in self._partitions()
         ):
             yield "the directory assignment state of one or more replicas"
-        if (
-            options.elr
-            and not version.elr_supported
-            and any(partition.elr or partition.last_known_elr for partition in partitions)
-        ):
+        refused = options.elr and not version.elr_supported
+        if refused and any(each.elr or each.last_known_elr for each in self._partitions()):
             # Kafka has no words for it: its writer refuses the record.
             yield "the eligible leader replicas of one or more partitions"
+
+    def _partitions(self) -> Iterator[PartitionRegistration]:
+        for topic in self.by_id.values():
+            yield from topic.partitions
 
     def write(self, options: WriteOptions) -> Iterator[Versioned]:
         for topic in sorted(self.by_id.values(), key=lambda topic: (topic.name, topic.id)):
@@ -88,14 +88,20 @@ class TopicsDelta:
     def replay_partition(self, record: PartitionRecord) -> None:
         topic = self.changed.get(record.topic_id)
         if topic is None:
-            topic = self._touch(record.topic_id, record)
-        topic.replay_partition(record)
+            topic = self._from_image(record.topic_id, record)
+            topic.replay_partition(record)
+            self.changed[record.topic_id] = topic  # only now: the record may have been refused
+        else:
+            topic.replay_partition(record)
 
     def replay_change(self, record: PartitionChangeRecord) -> None:
         topic = self.changed.get(record.topic_id)
         if topic is None:
-            topic = self._touch(record.topic_id, record)
-        topic.replay_change(record)
+            topic = self._from_image(record.topic_id, record)
+            topic.replay_change(record)
+            self.changed[record.topic_id] = topic
+        else:
+            topic.replay_change(record)
 
     def replay_remove(self, record: RemoveTopicRecord) -> str:
         """The topic's name, whose configs go with it."""
@@ -117,7 +123,7 @@ class TopicsDelta:
     def replay_clear_elr(self, record: ClearElrRecord) -> None:
         if not record.topic_name:
             for topic_id in (*self.image.by_id, *self.created.values()):
-                self._clear_elr(topic_id, record)
+                self._clear_elr(topic_id)
             return
         found = self.created.get(record.topic_name)
         if found is None:
@@ -129,22 +135,22 @@ class TopicsDelta:
                     record=record,
                 )
             found = topic.id
-        self._clear_elr(found, record)
+        self._clear_elr(found)
 
-    def _clear_elr(self, topic_id: Uuid, record: ClearElrRecord) -> None:
+    def _clear_elr(self, topic_id: Uuid) -> None:
         if topic_id in self.changed:
             self.changed[topic_id].clear_elr()
         elif topic_id not in self.deleted:
             topic = self.image.by_id.get(topic_id)
             if topic and any(each.elr or each.last_known_elr for each in topic.partitions):
-                self._touch(topic_id, record).clear_elr()
+                delta = self.changed[topic_id] = TopicDelta(topic)
+                delta.clear_elr()
 
-    def _touch(self, topic_id: Uuid, record: Message) -> TopicDelta:
+    def _from_image(self, topic_id: Uuid, record: Message) -> TopicDelta:
         topic = self.image.by_id.get(topic_id)
         if topic is None or topic_id in self.deleted:
             raise ReplayError(f"Unable to find topic with id {topic_id}", record=record)
-        delta = self.changed[topic_id] = TopicDelta(topic)
-        return delta
+        return TopicDelta(topic)
 
     def finish_snapshot(self) -> None:
         for topic_id, topic in self.image.by_id.items():
