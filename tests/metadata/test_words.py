@@ -46,7 +46,7 @@ def said(before: PartitionRegistration, why: words.Why | None = None, **now: obj
     return [f"{change.kind}: {change.text}" for change in found]
 
 
-def fenced(broker: int, back: bool) -> str | None:
+def fenced(broker: int, back: bool, directory: Uuid | None) -> str | None:
     return f"broker {broker} was {'unfenced' if back else 'fenced'}"
 
 

@@ -55,14 +55,17 @@ def command(
       kraftline changes /var/lib/kafka --format jsonl | grep topic.deleted
     """
     from kraftline.inspect.cluster.folding import fold
-    from kraftline.inspect.cluster.printing import COLUMNS, as_object, story_lines
-    from kraftline.inspect.cluster.story import Filter, story
+    from kraftline.inspect.cluster.printing import COLUMNS, as_object, remarks, story_lines
+    from kraftline.inspect.cluster.story import Filter, story, window
 
     with metadata_log.opened(paths) as history:
+        last = window(history, since, until)
         told = story(history, since, until, Filter(topics, brokers, kinds, everything))
         if form != "table":
             metadata_log.write_rows(map(as_object, told), form, COLUMNS)
             return
         if not everything:
             told = fold(told)
-        metadata_log.write_lines(story_lines(told, metadata_log.pen()))
+        pen = metadata_log.pen()
+        metadata_log.write_lines(story_lines(told, pen))
+        metadata_log.write_lines(["", *map(pen.dim, remarks(history, last))])

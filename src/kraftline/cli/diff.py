@@ -44,7 +44,7 @@ def command(
     """
     from kraftline.inspect.cluster.difference import between
     from kraftline.inspect.cluster.folding import fold_changes
-    from kraftline.inspect.cluster.printing import COLUMNS, as_object, difference_lines
+    from kraftline.inspect.cluster.printing import COLUMNS, as_object, difference_lines, remarks
 
     with metadata_log.opened(paths) as history:
         before, after, changes = between(history, first, second, quick=quick)
@@ -60,5 +60,7 @@ def command(
             [
                 pen.bold(f"From offset {before.offset} to offset {after.offset}"),
                 *(difference_lines(told, pen) if told else ["", "No difference."]),
+                "",
+                *map(pen.dim, remarks(history, max(before.offset, after.offset))),
             ]
         )

@@ -36,7 +36,7 @@ def command(name: str, paths: tuple[str, ...], at: Moment | None, form: str) -> 
       kraftline why orders-3 --in /var/lib/kafka --at 2026-03-01T03:12:00Z
       kraftline why orders-3 --in node-1 --in node-2 --at 184467 --format json
     """
-    from kraftline.inspect.cluster.printing import COLUMNS, as_object, story_lines
+    from kraftline.inspect.cluster.printing import COLUMNS, as_object, remarks, story_lines
     from kraftline.inspect.cluster.why import as_answer, split_name, why
     from kraftline.inspect.history import show_time
 
@@ -58,5 +58,7 @@ def command(name: str, paths: tuple[str, ...], at: Moment | None, form: str) -> 
                     "",
                     pen.bold(f"At offset {answer.offset}, {show_time(answer.time)}:"),
                     f"  {answer.sentence}",
+                    "",
+                    *map(pen.dim, remarks(history, answer.offset)),
                 ]
             )

@@ -14,6 +14,7 @@ from kraftline.schema.metadata.fence_broker_record import FenceBrokerRecord
 from kraftline.schema.metadata.register_broker_record import RegisterBrokerRecord
 from kraftline.schema.metadata.unfence_broker_record import UnfenceBrokerRecord
 from kraftline.schema.metadata.unregister_broker_record import UnregisterBrokerRecord
+from kraftline.schema.uuids import Uuid
 
 _ABOUT_BROKERS = (
     RegisterBrokerRecord,
@@ -39,7 +40,7 @@ class Causes:
             if isinstance(record.message, _ABOUT_BROKERS):
                 self._look(record)
 
-    def why(self, broker: int, back: bool) -> str | None:
+    def why(self, broker: int, back: bool, directory: Uuid | None) -> str | None:
         if back:
             return self._back.get(broker)
         known = self._out.get(broker)
@@ -52,6 +53,8 @@ class Causes:
             return f"broker {broker} is shutting down"
         if found.fenced:
             return f"broker {broker} is fenced"
+        if directory is not None and not found.has_online_directory(directory):
+            return f"its directory on broker {broker} is offline"
         return None
 
     def _look(self, record: Record) -> None:

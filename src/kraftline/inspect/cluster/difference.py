@@ -17,6 +17,7 @@ from kraftline.metadata.image import MetadataImage
 from kraftline.metadata.image.configs import TOPIC
 from kraftline.metadata.image.topic import TopicImage
 from kraftline.metadata.words import Change
+from kraftline.schema.uuids import Uuid
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -106,7 +107,7 @@ class _Why:
         self._before = before.cluster.brokers
         self._after = after.cluster.brokers
 
-    def why(self, broker: int, back: bool) -> str | None:
+    def why(self, broker: int, back: bool, directory: Uuid | None) -> str | None:
         was, now = self._before.get(broker), self._after.get(broker)
         if back:
             return None
@@ -120,6 +121,8 @@ class _Why:
             return f"broker {broker} is shutting down"
         if now.fenced:
             return f"broker {broker} is fenced"
+        if directory is not None and not now.has_online_directory(directory):
+            return f"its directory on broker {broker} is offline"
         if was is not None and was.incarnation_id != now.incarnation_id:
             return f"broker {broker} restarted"
         return None

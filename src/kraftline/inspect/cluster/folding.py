@@ -139,7 +139,7 @@ _KINDS = {
     "leader.recovered": "recovery from an unclean election",
     "isr.changed": "another ISR",
     "isr.reordered": "another order of the ISR",
-    "elr.changed": "other eligible leader replicas",
+    "elr.changed": "others may lead though out of sync",
     "elr.last-known": "another last known ELR",
     "elr.cleared": "eligible leader replicas cleared",
     "directory.assigned": "directories told of",

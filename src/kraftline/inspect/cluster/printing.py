@@ -7,7 +7,7 @@ from typing import Any
 
 from kraftline.inspect.cluster.layout import Pen
 from kraftline.inspect.cluster.telling import Told
-from kraftline.inspect.history import show_time
+from kraftline.inspect.history import History, show_time
 
 COLUMNS = ("offset", "time", "kind", "subject", "text", "before", "after", "because", "count")
 _NO_OFFSET = -1
@@ -47,6 +47,17 @@ def story_lines(told: Iterable[Told], pen: Pen) -> Iterator[str]:
             day = when[:10]
             yield pen.bold(day)
         yield f"{one.offset:>10}  {pen.dim(when[11:])}  {one.change.text}"
+
+
+def remarks(history: History, offset: int) -> Iterator[str]:
+    """What to know of an answer up to an offset: whether all of it is committed, and the range."""
+    committed = history.committed_below
+    if committed is None:
+        yield "no snapshot tells what is committed: the last records may not be"
+    elif offset >= committed:
+        upto = "nothing" if not committed else f"up to offset {committed - 1}"
+        yield f"committed for certain: {upto}; records above may not be"
+    yield f"can be asked about {history.range}"
 
 
 _GROUPS = (

@@ -10,7 +10,7 @@ import msgspec
 from kraftline.inspect.cluster.difference import difference
 from kraftline.inspect.cluster.state import State
 from kraftline.inspect.cluster.telling import Teller, Told
-from kraftline.inspect.history import History
+from kraftline.inspect.history import History, Trouble, Unanswerable, show_range
 from kraftline.inspect.history.legs import Leg
 from kraftline.inspect.history.moments import AtOffset, AtTime, Moment
 from kraftline.metadata.image import MetadataImage
@@ -64,6 +64,21 @@ def story(
             yield from (one for one in told if wanted.wants(one.change))
         if leg is not history.legs[-1]:
             before = state.delta.apply(history.provenance(leg, leg.last_offset))
+
+
+def window(history: History, since: Moment | None, until: Moment | None) -> int:
+    """The last offset of the window; Unanswerable where all of it lies outside what is known."""
+    inside = [leg for leg in history.legs if _first(leg, since) <= _last(leg, until)]
+    if not inside and (since is not None or until is not None):
+        raise Unanswerable(f"nothing is known of that time: these files know {history.range}")
+    known = history.legs[0]
+    early = (isinstance(since, AtOffset) and since.offset < known.first_offset) or (
+        isinstance(since, AtTime) and since.time < known.first_time
+    )
+    if early:
+        reason = f"nothing is known before {show_range([known])}: older files are gone"
+        history.trouble.append(Trouble(reason, harmless=True))
+    return _last(history.legs[-1], until)
 
 
 def start_image(history: History, leg: Leg, first: int) -> MetadataImage:

@@ -67,7 +67,7 @@ class Teller:
 
     def _records(self, unit: Unit) -> Iterator[Told]:
         causes = Causes(self.state, unit.records)
-        topics = _NewTopics(self.state)
+        topics = _NewTopics(self.state, unit.records)
         for record in unit.records:
             offset = record.offset if unit.ends_at is None else unit.ends_at
             message = record.message
@@ -182,10 +182,13 @@ class Teller:
 class _NewTopics:
     """Topics that a unit creates and partitions that it adds: told once each, when it is over."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, records: list[Record]) -> None:
         self._state = state
         self._created: dict[Uuid, tuple[int, str]] = {}
-        self._configs: dict[str, dict[str, str]] = {}
+        # Up to 3.3 a topic's configs come before it.
+        self._configs: dict[str, dict[str, str]] = {
+            each.message.name: {} for each in records if isinstance(each.message, m.TopicRecord)
+        }
         self._added: dict[Uuid, dict[int, int]] = {}
 
     def take(self, message: Message, offset: int) -> bool:
@@ -193,7 +196,6 @@ class _NewTopics:
         match message:
             case m.TopicRecord(name=name, topic_id=topic):
                 self._created[topic] = (offset, name)
-                self._configs[name] = {}
                 return True
             case m.PartitionRecord(topic_id=topic, partition_id=number):
                 if topic in self._created:

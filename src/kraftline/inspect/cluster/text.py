@@ -13,6 +13,7 @@ from kraftline.inspect.cluster.health import (
     UNDER_REPLICATED,
 )
 from kraftline.inspect.cluster.layout import Pen, leaf, table, tree
+from kraftline.inspect.cluster.printing import remarks
 from kraftline.inspect.cluster.sections import SECTIONS, Row
 from kraftline.inspect.history import History, show_time
 from kraftline.metadata.image import MetadataImage
@@ -73,16 +74,10 @@ def heading(
         f"The cluster as of offset {where.last_offset}, {show_time(where.last_log_time_ms)}"
     )
     yield f"  {_summary(image)}"
-    committed = history.committed_below
-    if committed is None:
-        yield pen.dim("  no snapshot tells what is committed: the last records may not be")
-    elif where.last_offset >= committed:
-        yield pen.dim(
-            f"  committed up to offset {committed - 1} at least; records above may not be"
-        )
     if quick:
         yield pen.dim("  from the newest snapshot on, as a restarting node would read it")
-    yield pen.dim(f"  can be asked about {history.range}")
+    for line in remarks(history, where.last_offset):
+        yield pen.dim(f"  {line}")
 
 
 def _summary(image: MetadataImage) -> str:

@@ -172,7 +172,7 @@ class _Telling:
             return MIN_ISR in change.text or "unclean" in change.text
         if change.kind.startswith("acl."):
             return False
-        return not change.minor or change.kind == "leader.epoch"
+        return not change.minor
 
     def _broker(self, one: Told) -> None:
         (broker,) = one.change.brokers

@@ -12,10 +12,12 @@ from typing import Final
 from kraftline.inspect.history.decoding import Record
 from kraftline.inspect.history.trouble import Trouble
 from kraftline.metadata.faults import ReplayError
+from kraftline.metadata.features import MINIMUM
 from kraftline.metadata.image import MetadataDelta, MetadataImage, Provenance
 from kraftline.schema.metadata.abort_transaction_record import AbortTransactionRecord
 from kraftline.schema.metadata.begin_transaction_record import BeginTransactionRecord
 from kraftline.schema.metadata.end_transaction_record import EndTransactionRecord
+from kraftline.schema.metadata.feature_level_record import FeatureLevelRecord
 from kraftline.schema.types import Message
 
 MARKERS: Final[frozenset[type[Message]]] = frozenset(
@@ -100,6 +102,17 @@ class Replay:
 
 def refusal(error: ReplayError, offset: int) -> Trouble:
     """A record that does not fit what came before it."""
+    record = error.record
+    if isinstance(record, FeatureLevelRecord) and record.feature_level < MINIMUM.level:
+        # Only the level is unknown, and later levels replace it.
+        return Trouble(
+            f"metadata.version {record.feature_level} is of an early Kafka 3 and is passed over: "
+            f"the first that can be read is {MINIMUM.level}",
+            None,
+            None,
+            offset,
+            harmless=True,
+        )
     what = "" if error.record is None else f" ({type(error.record).__name__})"
     return Trouble(
         f"a record does not fit and was passed over: {error.reason}{what}", None, None, offset

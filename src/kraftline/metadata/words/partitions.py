@@ -15,12 +15,14 @@ from kraftline.metadata.partition import (
 )
 from kraftline.metadata.words.change import Change
 from kraftline.metadata.words.values import because, brokers, numbers
+from kraftline.schema.uuids import Uuid
 
-# Why a broker would lose its place (or, True, get it back): in words, or None if nobody knows.
-Why: TypeAlias = Callable[[int, bool], str | None]
+# Why a broker would lose its place (or, True, get it back), given where its replica is: in words,
+# or None if nobody knows.
+Why: TypeAlias = Callable[[int, bool, Uuid | None], str | None]
 
 
-def unknown(broker: int, back: bool) -> str | None:
+def unknown(broker: int, back: bool, directory: Uuid | None) -> str | None:
     return None
 
 
@@ -108,23 +110,23 @@ class _Said:
                 f"unclean election: {name} is led by {now}, which was not in sync; "
                 "records may be lost"
             )
-            cause = None if was == NO_LEADER else self.why(was, False)
+            cause = None if was == NO_LEADER else self._why(was)
             yield self._change(
                 "leader.unclean", text + because(cause), was, now, cause=cause, who=_real(was, now)
             )
         elif was != now and now == NO_LEADER:
-            cause = self.why(was, False)
+            cause = self._why(was)
             text = f"{name} lost its leader {was}{because(cause)}"
             yield self._change("leader.lost", text, was, now, cause=cause, who=(was,))
         elif was != now and was == NO_LEADER:
-            cause = self.why(now, True)
+            cause = self.why(now, True, None)
             text = f"{name} has a leader again: {now}{because(cause)}"
             yield self._change("leader.elected", text, was, now, cause=cause, who=(now,))
         elif was != now:
             cause = self._why_moved()
             text = f"leader of {name} moved {was} -> {now}{because(cause)}"
             yield self._change("leader.moved", text, was, now, cause=cause, who=(was, now))
-        elif before.leader_epoch != after.leader_epoch:
+        elif before.leader_epoch != after.leader_epoch and now != NO_LEADER:
             text = (
                 f"leader of {name} stays {now}, in leader epoch {after.leader_epoch} "
                 f"(was {before.leader_epoch})"
@@ -136,11 +138,15 @@ class _Said:
             text = f"{name} has recovered from its unclean election"
             yield self._change("leader.recovered", text, "recovering", "recovered")
 
+    def _why(self, broker: int) -> str | None:
+        directory = self.after.directory(broker) or self.before.directory(broker)
+        return self.why(broker, False, directory)
+
     def _why_moved(self) -> str | None:
         before, after = self.before, self.after
         if before.leader not in after.replicas:
             return f"broker {before.leader} is no longer a replica"
-        known = self.why(before.leader, False)
+        known = self._why(before.leader)
         if known is not None:
             return known
         if after.has_preferred_leader and not before.has_preferred_leader:
@@ -163,7 +169,9 @@ class _Said:
             yield self._change("isr.shrank", text, before.isr, after.isr, cause=cause, who=gone)
         elif new:
             text = f"ISR of {name} grew: {numbers(new)} caught up; {now}"
-            yield self._change("isr.grew", text, before.isr, after.isr, who=new)
+            # A leader is in sync by definition: that it was elected has been said.
+            elected = new == (after.leader,) and before.leader != after.leader
+            yield self._change("isr.grew", text, before.isr, after.isr, who=new, minor=elected)
         else:
             text = f"ISR of {name} is in another order: {numbers(after.isr)}"
             yield self._change("isr.reordered", text, before.isr, after.isr, minor=True)
@@ -173,7 +181,7 @@ class _Said:
         if left:
             return f"{_are(left)} no longer a replica"
         for each in gone:
-            known = self.why(each, False)
+            known = self._why(each)
             if known is not None:
                 return known
         return None
@@ -233,7 +241,9 @@ class _Said:
                 f"{_are(after)} out of sync but eligible to lead {self.name} "
                 f"(ELR was {numbers(before)})"
             )
-        return self._change("elr.changed", text, before, after, who=after)
+        # It follows from the ISR; alone, it says something.
+        follows = self.before.isr != self.after.isr
+        return self._change("elr.changed", text, before, after, who=after, minor=follows)
 
     def _directories(self) -> Iterator[Change]:
         for replica, now in zip(self.after.replicas, self.after.directories, strict=True):
