@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 
 from kraftline.errors import BadData, NotKafka
 from kraftline.inspect.verify import partitions
+from kraftline.inspect.verify.copies import compare_copies
 from kraftline.inspect.verify.findings import Enough, Finding, Report, Summary
 from kraftline.inspect.verify.headers import LogState
 from kraftline.inspect.verify.log_dirs import verify_log_directory
@@ -68,6 +69,8 @@ def verify(
     try:
         for path, kind in kinds:
             _verify(path, kind, report)
+        if not first:
+            compare_copies(kinds, report)
     except Enough:
         pass
     return report.summary(time.monotonic() - started)

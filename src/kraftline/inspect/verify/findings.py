@@ -85,6 +85,12 @@ MEANINGS: Final[dict[str, str]] = {
     "snapshot-offset": "A KRaft node refuses this snapshot.",
     "snapshot-epoch": "Nodes that fetch it may take it for another snapshot.",
     "snapshot-missing": "A KRaft node will not start: records before its log are nowhere.",
+    "snapshot-replay": (
+        "A node that starts from this snapshot has another state than one that replays the log; "
+        "which of the two a broker or controller has depends on when it was last started."
+    ),
+    "snapshot-divergence": "Nodes that start from these snapshots have different states.",
+    "log-divergence": "These nodes have different histories, and may have different states.",
     "directory-name": "Kafka refuses to start with such a directory among its logs.",
 }
 

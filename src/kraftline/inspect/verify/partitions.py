@@ -8,6 +8,7 @@ from typing import NamedTuple
 from kraftline.errors import BadData, NotKafka
 from kraftline.inspect.verify.findings import Report
 from kraftline.inspect.verify.headers import LogState
+from kraftline.inspect.verify.replay import audit_snapshots
 from kraftline.inspect.verify.segments import Surroundings, verify_segment
 from kraftline.inspect.verify.snapshots import verify_snapshot
 from kraftline.schema.uuids import Uuid
@@ -86,6 +87,7 @@ def verify_partition(path: str, report: Report, *, clean: bool | None = None) ->
             )
     if topic == METADATA_TOPIC:
         _metadata_log(directory, extent, log, report)
+        audit_snapshots(directory, report)
     return extent
 
 

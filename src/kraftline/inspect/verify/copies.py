@@ -1,0 +1,217 @@
+"""Several nodes' copies of one metadata log: the same batches at the same offsets, and the same
+records in snapshots of the same name."""
+
+from __future__ import annotations
+
+import filecmp
+import os
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import msgspec
+
+from kraftline.errors import KraftlineError, NotKafka
+from kraftline.inspect.verify.findings import Report
+from kraftline.inspect.verify.replay import listed, whole_snapshots
+from kraftline.inspect.verify.replay_difference import differences
+from kraftline.inspect.verify.replay_reading import Head, read_heads, snapshot_image
+from kraftline.storage import meta_properties
+from kraftline.storage.detect import PathKind
+from kraftline.storage.files import unreadable
+from kraftline.storage.log_dir import read_log_directory
+from kraftline.storage.meta_properties import read_meta_properties
+from kraftline.storage.names import METADATA_TOPIC, SnapshotId
+from kraftline.storage.partition_dir import read_partition_directory
+from kraftline.storage.snapshot_file import SnapshotReader
+
+LOGS = "log-divergence"
+SNAPSHOTS = "snapshot-divergence"
+
+
+class _Copy(msgspec.Struct, frozen=True):
+    path: str
+    cluster_id: str | None
+    segments: tuple[str, ...]
+    snapshots: dict[SnapshotId, str]
+
+    @property
+    def committed(self) -> int:
+        """What is below was committed as far as this node knew: only that is in snapshots."""
+        return max((id.end_offset for id in self.snapshots), default=0)
+
+
+def compare_copies(paths: Sequence[tuple[str, PathKind]], report: Report) -> None:
+    """Compare the metadata directories among the paths, those of each cluster with each other."""
+    clusters: dict[str | None, list[_Copy]] = {}
+    for copy in _copies(paths):
+        clusters.setdefault(copy.cluster_id, []).append(copy)
+    for copies in clusters.values():
+        for one, other in combinations(copies, 2):
+            try:
+                _logs(one, other, report)
+            except NotKafka:
+                report.note(LOGS, other.path, f"changed while it was compared with {one.path}")
+        _snapshots(copies, report)
+
+
+def _copies(paths: Sequence[tuple[str, PathKind]]) -> Iterator[_Copy]:
+    seen: set[str] = set()
+    for path, kind in paths:
+        cluster_id = None
+        if kind is PathKind.LOG_DIRECTORY:
+            log_directory = read_log_directory(path)
+            place = log_directory.metadata_log()
+            if place is None:
+                continue
+            path = place.path
+        elif kind is not PathKind.PARTITION_DIRECTORY:
+            continue
+        real = os.path.realpath(path)
+        if real in seen:
+            continue
+        seen.add(real)
+        try:
+            directory = read_partition_directory(path)
+            if directory.name is None or directory.name.topic != METADATA_TOPIC:
+                continue
+            beside = os.path.join(os.path.dirname(real), meta_properties.NAME)
+            if os.path.exists(beside):
+                cluster_id = read_meta_properties(beside).cluster_id
+        except KraftlineError:
+            continue  # told of where it was checked by itself
+        yield _Copy(
+            path,
+            cluster_id,
+            tuple(segment.path for segment in directory.segments),
+            {each.id: each.path for each in whole_snapshots(directory)},
+        )
+
+
+class _Stretch(msgspec.Struct):
+    """Neighbouring offsets at which two logs differ, from their first two batches on."""
+
+    one: Head
+    other: Head
+    next_offset: int
+    to_the_end: bool = False
+
+
+def _logs(one: _Copy, other: _Copy, report: Report) -> None:
+    shared, stretches = _compare(read_heads(one.segments), read_heads(other.segments))
+    if not shared and stretches:
+        text = f"not one batch is the same as in {one.path}, though offsets are"
+        if one.cluster_id is None:
+            report.note(LOGS, other.path, f"{text}: they seem to be of different clusters")
+        else:
+            report.add(
+                LOGS,
+                other.path,
+                f"{text}; likely each was formatted as a cluster of its own, with the same id",
+                offset=stretches[0].other.base_offset,
+            )
+        return
+    for stretch in stretches:
+        _tell(one, other, stretch, report)
+
+
+def _compare(one: Iterator[Head], other: Iterator[Head]) -> tuple[int, list[_Stretch]]:
+    """How many batches are the same, and where they are not."""
+    shared, stretches = 0, []
+    open_stretch: _Stretch | None = None
+    mine, theirs = next(one, None), next(other, None)
+    while mine is not None and theirs is not None:
+        if mine.last_offset < theirs.base_offset:
+            mine = next(one, None)
+            continue
+        if theirs.last_offset < mine.base_offset:
+            theirs = next(other, None)
+            continue
+        if mine.same(theirs):
+            shared += 1
+            open_stretch = None
+        elif open_stretch is None:
+            open_stretch = _Stretch(mine, theirs, 0)
+            stretches.append(open_stretch)
+        end = min(mine.last_offset, theirs.last_offset)
+        if open_stretch is not None:
+            open_stretch.next_offset = end + 1
+        ours_ended, theirs_ended = mine.last_offset == end, theirs.last_offset == end
+        if ours_ended:
+            mine = next(one, None)
+        if theirs_ended:
+            theirs = next(other, None)
+    if open_stretch is not None:
+        open_stretch.to_the_end = True
+    return shared, stretches
+
+
+def _tell(one: _Copy, other: _Copy, stretch: _Stretch, report: Report) -> None:
+    mine, theirs = stretch.one, stretch.other
+    offset = max(mine.base_offset, theirs.base_offset)
+    text = (
+        f"offsets {offset} to {stretch.next_offset - 1} differ from {one.path}: the batch at "
+        f"{theirs.base_offset} is of leader epoch {theirs.epoch} ({theirs.size:,} bytes), there "
+        f"{mine.epoch} ({mine.size:,} bytes)"
+    )
+    behind = other if theirs.epoch < mine.epoch else one
+    if mine.epoch != theirs.epoch and stretch.to_the_end and offset >= behind.committed:
+        # What Raft allows: an old leader wrote what nobody else got before it went down.
+        report.note(
+            LOGS, other.path, f"{text}; {behind.path} cuts these off when it next follows a leader"
+        )
+        return
+    if mine.epoch == theirs.epoch:
+        cause = "one leader never writes two batches at one offset: a file was changed or damaged"
+    elif not stretch.to_the_end:
+        cause = "the logs agree again behind it: a file was changed, or put together from two"
+    else:
+        cause = (
+            f"{behind.path} has snapshots of it, so it counted as committed there: the quorum was "
+            "split, or lost its log on most nodes"
+        )
+    report.add(
+        LOGS, theirs.file, f"{text}; likely {cause}", position=theirs.position, offset=offset
+    )
+
+
+def _snapshots(copies: Sequence[_Copy], report: Report) -> None:
+    by_id: dict[SnapshotId, list[str]] = {}
+    for copy in copies:
+        for id, path in copy.snapshots.items():
+            by_id.setdefault(id, []).append(path)
+    for id, paths in sorted(by_id.items()):
+        for path in paths[1:]:
+            try:
+                _snapshot(id, paths[0], path, report)
+            except KraftlineError:
+                continue  # not whole, or gone: told of where it was checked by itself
+
+
+def _snapshot(id: SnapshotId, one: str, other: str, report: Report) -> None:
+    try:
+        if filecmp.cmp(one, other, shallow=False):
+            return
+    except OSError as error:
+        raise unreadable(other, error) from error
+    if _quorum(one) != _quorum(other):
+        report.add(
+            SNAPSHOTS,
+            other,
+            f"its kraft.version or voters are not those of {one}; the cause is unknown",
+            offset=id.end_offset,
+        )
+    mine, theirs = snapshot_image(one), snapshot_image(other)
+    found = differences(mine, theirs)
+    if found:
+        report.add(
+            SNAPSHOTS,
+            other,
+            f"it is not the same as {one}: {listed(found, mine, theirs, second='this one')}; "
+            "likely one of them does not equal the log either, which says more",
+            offset=id.end_offset,
+        )
+
+
+def _quorum(path: str) -> object:
+    with SnapshotReader(path) as reader:
+        return reader.kraft_version, reader.voters

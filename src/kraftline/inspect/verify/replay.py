@@ -1,0 +1,182 @@
+"""The metadata audit of one directory: every snapshot against the replay of the log up to its end.
+
+The log is read once, in pieces. The replay goes on from its own state after each snapshot, so
+that a fault is told of in every snapshot that has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kraftline.errors import KraftlineError, NotKafka
+from kraftline.inspect.history.decoding import Record
+from kraftline.inspect.history.transactions import Replay
+from kraftline.inspect.history.trouble import Trouble
+from kraftline.inspect.verify.findings import Report
+from kraftline.inspect.verify.replay_causes import UNKNOWN, Causes
+from kraftline.inspect.verify.replay_difference import Difference, differences, in_words
+from kraftline.inspect.verify.replay_reading import between, read_pieces, snapshot_image
+from kraftline.metadata.image import EMPTY, MetadataDelta, MetadataImage, Provenance
+from kraftline.storage.names import SnapshotState
+from kraftline.storage.partition_dir import PartitionDirectory, SnapshotFile
+
+CODE = "snapshot-replay"
+_NAMED = 10
+
+
+def audit_snapshots(directory: PartitionDirectory, report: Report) -> None:
+    """Compare each whole snapshot with the log, where the log reaches back far enough."""
+    snapshots = whole_snapshots(directory)
+    if not snapshots:
+        return
+    segments = [segment.path for segment in directory.segments]
+    try:
+        _Audit(segments, snapshots, directory.path, report).run()
+    except NotKafka:
+        # A live node dropped a segment meanwhile; there is nothing wrong with that.
+        report.note(CODE, directory.path, "the log changed while it was replayed: try again")
+
+
+def whole_snapshots(directory: PartitionDirectory) -> list[SnapshotFile]:
+    found = [each for each in directory.snapshots if each.state is SnapshotState.WHOLE]
+    return sorted(found, key=lambda each: each.id)
+
+
+class _Audit:
+    def __init__(
+        self,
+        segments: Sequence[str],
+        snapshots: Sequence[SnapshotFile],
+        path: str,
+        report: Report,
+    ) -> None:
+        self.segments = segments
+        self.snapshots = list(snapshots)
+        self.path = path
+        self.report = report
+        # None while it is not known what came before.
+        self.replay: Replay | None = None
+        self.refused: list[Trouble] = []
+        self.unchecked: list[SnapshotFile] = []
+
+    def run(self) -> None:
+        at, reached = 0, None
+        for piece in read_pieces(self.segments):
+            if piece.first_offset != reached:
+                self.replay = self._begin(EMPTY) if piece.first_offset == 0 else None
+            position = piece.first_offset
+            while at < len(self.snapshots):
+                end = self.snapshots[at].id.end_offset
+                if end > piece.next_offset:
+                    break
+                if end < position:
+                    self.unchecked.append(self.snapshots[at])
+                else:
+                    self._take(between(piece.records, position, end))
+                    position = end
+                    self._meet(self.snapshots[at])
+                at += 1
+            self._take(between(piece.records, position, piece.next_offset))
+            reached = piece.next_offset
+            if at == len(self.snapshots):
+                break
+        self._tell_the_rest(self.snapshots[at:], reached)
+
+    def _begin(self, image: MetadataImage) -> Replay:
+        return Replay(MetadataDelta(image), self.refused.append)
+
+    def _take(self, records: Sequence[Record]) -> None:
+        if self.replay is not None:
+            self.replay.take(records)
+
+    def _meet(self, snapshot: SnapshotFile) -> None:
+        """The replay has come to a snapshot's end: compare, or begin there."""
+        try:
+            theirs = snapshot_image(snapshot.path)
+        except KraftlineError:
+            return  # not whole, which is a finding of its own, or gone
+        if self.replay is None:
+            self.unchecked.append(snapshot)
+            self.replay = self._begin(theirs)
+            return
+        opened = self.replay.open
+        ours = self.replay.delta.apply(Provenance())
+        self.replay = self._begin(ours)
+        self.replay.open = opened
+        found = differences(ours, theirs)
+        if found:
+            self._tell(snapshot, found, ours, theirs)
+
+    def _tell(
+        self,
+        snapshot: SnapshotFile,
+        found: Sequence[Difference],
+        ours: MetadataImage,
+        theirs: MetadataImage,
+    ) -> None:
+        causes = Causes(self.segments, snapshot.id.end_offset, found)
+        by_cause: dict[str, list[Difference]] = {}
+        for difference in found:
+            by_cause.setdefault(causes.of(difference), []).append(difference)
+        for cause, group in sorted(by_cause.items(), key=lambda item: item[0] == UNKNOWN):
+            self.report.add(
+                CODE,
+                snapshot.path,
+                f"it is not what the log up to offset {snapshot.id.end_offset - 1} comes to: "
+                f"{listed(group, ours, theirs)}; {cause}",
+                offset=snapshot.id.end_offset,
+            )
+
+    def _tell_the_rest(self, behind: Sequence[SnapshotFile], reached: int | None) -> None:
+        """Notes, not findings: the log is trimmed as Kafka trims it, or not here at all."""
+        if self.unchecked:
+            names = ", ".join(str(each.id.end_offset) for each in self.unchecked[:_NAMED])
+            self.report.note(
+                CODE,
+                self.path,
+                f"the log does not reach back far enough to replay the snapshots that end at "
+                f"{names}: they are taken as they are",
+            )
+        if behind:
+            end = "there is no log" if reached is None else f"the log ends at offset {reached}"
+            names = ", ".join(str(each.id.end_offset) for each in behind[:_NAMED])
+            self.report.note(
+                CODE, self.path, f"{end}: nothing to compare the snapshots that end at {names} with"
+            )
+        if self.refused:
+            first = self.refused[0]
+            self.report.note(
+                CODE,
+                self.path,
+                f"{len(self.refused)} records do not fit what came before them and were passed "
+                f"over, as Kafka does; the first: {first}",
+            )
+
+
+def listed(
+    group: Sequence[Difference],
+    one: MetadataImage,
+    other: MetadataImage,
+    *,
+    second: str = "the snapshot",
+) -> str:
+    """Up to ten differences in words, by what kind they are."""
+    kinds: dict[str, list[Difference]] = {}
+    for difference in group:
+        if difference.one is None:
+            kind = f"only in {second}"
+        elif difference.other is None:
+            kind = f"missing from {second}"
+        else:
+            kind = "different"
+        kinds.setdefault(kind, []).append(difference)
+    said = []
+    left = _NAMED
+    for kind, members in kinds.items():
+        shown = [in_words(each, one, other) for each in members[:left]]
+        left -= len(shown)
+        more = len(members) - len(shown)
+        tail = [f"{more} more"] if more else []
+        count = f"{len(members)} records" if len(members) > 1 else "1 record"
+        said.append(f"{count} {kind}: {', '.join([*shown, *tail])}")
+    return "; ".join(said)

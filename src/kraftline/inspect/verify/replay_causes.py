@@ -1,0 +1,90 @@
+"""Why a snapshot may differ from the log it was taken of: what the log says of those records.
+
+Real Kafka has two faults of this kind. It keeps the configs of a topic that was created and
+removed within one publication, and it may keep records of a metadata transaction that was aborted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kraftline.inspect.verify.replay_difference import Difference, Identity, identity
+from kraftline.inspect.verify.replay_reading import read_pieces
+from kraftline.metadata.image.configs import TOPIC
+from kraftline.schema.metadata.abort_transaction_record import AbortTransactionRecord
+from kraftline.schema.metadata.begin_transaction_record import BeginTransactionRecord
+from kraftline.schema.metadata.config_record import ConfigRecord
+from kraftline.schema.metadata.end_transaction_record import EndTransactionRecord
+from kraftline.schema.metadata.remove_topic_record import RemoveTopicRecord
+from kraftline.schema.metadata.topic_record import TopicRecord
+from kraftline.schema.uuids import Uuid
+
+UNKNOWN = "the cause is unknown"
+
+
+class _Aborted(NamedTuple):
+    begin: int
+    abort: int
+
+
+class Causes:
+    """Looks through the log below an offset once, for what is to be explained and nothing else."""
+
+    def __init__(self, segments: Sequence[str], below: int, found: Sequence[Difference]) -> None:
+        self._wanted = {difference.identity for difference in found}
+        # An aborted topic takes its partitions along, by whatever records they came.
+        self._names = {
+            difference.record.resource_name
+            for difference in found
+            if isinstance(difference.record, ConfigRecord)
+            and difference.record.resource_type == TOPIC
+        }
+        self._aborted: dict[Identity, _Aborted] = {}
+        self._removed: dict[str, int] = {}
+        self._look(segments, below)
+
+    def of(self, difference: Difference) -> str:
+        """Where the first image is the log's replay, and the second the snapshot."""
+        aborted = self._aborted.get(difference.identity)
+        if aborted is not None and difference.other is not None:
+            return (
+                f"the log has it in a transaction that began at offset {aborted.begin} and was "
+                f"aborted at {aborted.abort}: Kafka's snapshots may keep what was aborted"
+            )
+        record = difference.record
+        if difference.one is None and isinstance(record, ConfigRecord):
+            removed = self._removed.get(record.resource_name)
+            if record.resource_type == TOPIC and removed is not None:
+                return (
+                    f"topic {record.resource_name} was removed at offset {removed}: Kafka leaves "
+                    "configs behind when a topic is created and removed in one publication"
+                )
+        return UNKNOWN
+
+    def _look(self, segments: Sequence[str], below: int) -> None:
+        names: dict[Uuid, str] = {}
+        begin: int | None = None
+        inside: list[Identity] = []
+        for piece in read_pieces(segments):
+            if piece.first_offset >= below:
+                return
+            for record in piece.records:
+                offset, message = record.offset, record.message
+                if offset >= below:
+                    return
+                match message:
+                    case BeginTransactionRecord():
+                        begin, inside = offset, []
+                    case AbortTransactionRecord() if begin is not None:
+                        self._aborted |= dict.fromkeys(inside, _Aborted(begin, offset))
+                        begin = None
+                    case EndTransactionRecord():
+                        begin = None
+                    case TopicRecord(name=name, topic_id=topic_id) if name in self._names:
+                        names[topic_id] = name
+                        self._removed.pop(name, None)
+                    case RemoveTopicRecord(topic_id=topic_id) if topic_id in names:
+                        self._removed[names[topic_id]] = offset
+                if begin is not None and identity(message) in self._wanted:
+                    inside.append(identity(message))
