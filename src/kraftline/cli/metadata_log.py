@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from kraftline.inspect.history.moments import Moment
 
 _MOST = 10
+# Written together: one call for each line takes longer than making it.
+_LINES = 256
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
 
@@ -105,8 +108,9 @@ def pen() -> Pen:
 def write_lines(lines: Iterable[str]) -> None:
     """Many lines to standard output, quickly; whatever bytes a name was made of."""
     out = sys.stdout.buffer
-    for line in lines:
-        out.write(line.encode(errors="surrogatepass") + b"\n")
+    source = iter(lines)
+    while chunk := list(islice(source, _LINES)):
+        out.write("\n".join([*chunk, ""]).encode(errors="surrogatepass"))
     out.flush()
 
 
@@ -119,8 +123,9 @@ def write_rows(
     out = sys.stdout.buffer
     if form == "jsonl":
         encode = msgspec.json.Encoder().encode
-        for row in rows:
-            out.write(encode(row) + b"\n")
+        source = iter(rows)
+        while chunk := list(islice(source, _LINES)):
+            out.write(b"\n".join([*map(encode, chunk), b""]))
     elif form == "json":
         text = msgspec.json.encode(list(rows))
         out.write(msgspec.json.format(text, indent=2) + b"\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 
 import msgspec
@@ -15,6 +15,9 @@ from kraftline.inspect.history.legs import Leg
 from kraftline.inspect.history.moments import AtOffset, AtTime, Moment
 from kraftline.metadata.image import MetadataImage
 from kraftline.metadata.words import Change
+from kraftline.schema.metadata.partition_change_record import PartitionChangeRecord
+from kraftline.schema.types import Message
+from kraftline.schema.uuids import Uuid
 
 
 class Filter(msgspec.Struct, frozen=True):
@@ -32,10 +35,10 @@ class Filter(msgspec.Struct, frozen=True):
             return False
         if self.brokers and not set(self.brokers) & set(change.brokers):
             return False
-        if self.topics:
-            topic = change.topic
-            return topic is not None and any(fnmatchcase(topic, each) for each in self.topics)
-        return True
+        return not self.topics or (change.topic is not None and self.topic(change.topic))
+
+    def topic(self, name: str) -> bool:
+        return any(fnmatchcase(name, each) for each in self.topics)
 
     def _kind(self, change: Change) -> bool:
         return any(change.kind == kind or change.kind.startswith(f"{kind}.") for kind in self.kinds)
@@ -56,7 +59,7 @@ def story(
             continue
         image = start_image(history, leg, first)
         state = State(image)
-        teller = Teller(state, history.trouble.append)
+        teller = Teller(state, history.trouble.append, _matters(wanted, state))
         start = leg.batch_at(first)
         for unit in history.units(leg, start, last):
             told = [one for one in teller.tell(unit) if first <= one.offset <= last]
@@ -64,6 +67,33 @@ def story(
             yield from (one for one in told if wanted.wants(one.change))
         if leg is not history.legs[-1]:
             before = state.delta.apply(history.provenance(leg, leg.last_offset))
+
+
+# What a record about a partition may be told as.
+_OF_PARTITIONS = ("leader", "isr", "reassignment", "replicas", "elr", "directory")
+
+
+def _matters(wanted: Filter, state: State) -> Callable[[Message], bool] | None:
+    """Which records to find words for; most of a log is of partitions that nobody asked about."""
+    by_kind = wanted.kinds and not any(
+        kind.partition(".")[0] in _OF_PARTITIONS for kind in wanted.kinds
+    )
+    if not by_kind and not wanted.topics:
+        return None
+    known: dict[Uuid, bool] = {}
+
+    def matters(message: Message) -> bool:
+        if not isinstance(message, PartitionChangeRecord):
+            return True
+        if by_kind:
+            return False
+        topic = message.topic_id
+        if topic not in known:
+            name = state.topic_name(topic)
+            known[topic] = name is not None and wanted.topic(name)
+        return known[topic]
+
+    return matters
 
 
 def window(history: History, since: Moment | None, until: Moment | None) -> int:

@@ -17,7 +17,35 @@ from kraftline.metadata.faults import ReplayError
 from kraftline.metadata.image.client_quotas import QuotaEntity
 from kraftline.metadata.image.configs import TOPIC, ConfigResource
 from kraftline.metadata.words import Change
-from kraftline.schema import metadata as m
+from kraftline.schema.metadata.access_control_entry_record import AccessControlEntryRecord
+from kraftline.schema.metadata.broker_registration_change_record import (
+    BrokerRegistrationChangeRecord,
+)
+from kraftline.schema.metadata.clear_elr_record import ClearElrRecord
+from kraftline.schema.metadata.client_quota_record import ClientQuotaRecord
+from kraftline.schema.metadata.config_record import ConfigRecord
+from kraftline.schema.metadata.delegation_token_record import DelegationTokenRecord
+from kraftline.schema.metadata.feature_level_record import FeatureLevelRecord
+from kraftline.schema.metadata.fence_broker_record import FenceBrokerRecord
+from kraftline.schema.metadata.partition_change_record import PartitionChangeRecord
+from kraftline.schema.metadata.partition_record import PartitionRecord
+from kraftline.schema.metadata.producer_ids_record import ProducerIdsRecord
+from kraftline.schema.metadata.register_broker_record import RegisterBrokerRecord
+from kraftline.schema.metadata.register_controller_record import RegisterControllerRecord
+from kraftline.schema.metadata.remove_access_control_entry_record import (
+    RemoveAccessControlEntryRecord,
+)
+from kraftline.schema.metadata.remove_delegation_token_record import RemoveDelegationTokenRecord
+from kraftline.schema.metadata.remove_topic_record import RemoveTopicRecord
+from kraftline.schema.metadata.remove_user_scram_credential_record import (
+    RemoveUserScramCredentialRecord,
+)
+from kraftline.schema.metadata.topic_record import TopicRecord
+from kraftline.schema.metadata.unfence_broker_record import UnfenceBrokerRecord
+from kraftline.schema.metadata.unregister_broker_record import UnregisterBrokerRecord
+from kraftline.schema.metadata.unregister_controller_record import UnregisterControllerRecord
+from kraftline.schema.metadata.user_scram_credential_record import UserScramCredentialRecord
+from kraftline.schema.metadata.zk_migration_state_record import ZkMigrationStateRecord
 from kraftline.schema.types import Message
 from kraftline.schema.uuids import Uuid
 
@@ -92,33 +120,34 @@ class Teller:
 
     def _changes(self, record: Record, causes: Causes) -> list[Change]:
         state, message = self.state, record.message
+        # First, since most records of a log are of these two.
+        if isinstance(message, PartitionChangeRecord | PartitionRecord):
+            topic, number = message.topic_id, message.partition_id
+            before = state.partition(topic, number)
+            if not self._replay(record) or before is None:
+                return []
+            after = state.partition(topic, number)
+            name = state.topic_name(topic)
+            assert after is not None
+            assert name is not None
+            return words.partition_changes(name, number, before, after, causes.why)
         match message:
-            case m.PartitionRecord() | m.PartitionChangeRecord():
-                topic, number = message.topic_id, message.partition_id
-                before = state.partition(topic, number)
-                if not self._replay(record) or before is None:
-                    return []
-                after = state.partition(topic, number)
-                name = state.topic_name(topic)
-                assert after is not None
-                assert name is not None
-                return words.partition_changes(name, number, before, after, causes.why)
-            case m.RemoveTopicRecord(topic_id=topic):
+            case RemoveTopicRecord(topic_id=topic):
                 name, partitions = state.topic_name(topic), state.partitions(topic)
                 if not self._replay(record) or name is None:
                     return []
                 return [words.topic_deleted(name, topic, partitions)]
-            case m.RegisterBrokerRecord(broker_id=broker):
+            case RegisterBrokerRecord(broker_id=broker):
                 return self._broker(record, broker)
-            case m.UnregisterBrokerRecord(broker_id=broker):
+            case UnregisterBrokerRecord(broker_id=broker):
                 return self._broker(record, broker)
-            case m.FenceBrokerRecord(id=broker) | m.UnfenceBrokerRecord(id=broker):
+            case FenceBrokerRecord(id=broker) | UnfenceBrokerRecord(id=broker):
                 return self._broker(record, broker)
-            case m.BrokerRegistrationChangeRecord(broker_id=broker):
+            case BrokerRegistrationChangeRecord(broker_id=broker):
                 return self._broker(record, broker)
-            case m.ClearElrRecord(topic_name=name):
+            case ClearElrRecord(topic_name=name):
                 return [words.elr_cleared(name)] if self._replay(record) else []
-            case m.ZkMigrationStateRecord():
+            case ZkMigrationStateRecord():
                 change = words.log_change(message, 0)
                 return [] if change is None else [change]
         return self._setting(record)
@@ -134,42 +163,40 @@ class Teller:
         state = self.state
         change: Change | None = None
         match record.message:
-            case m.ConfigRecord(resource_type=kind, resource_name=owner, name=key):
+            case ConfigRecord(resource_type=kind, resource_name=owner, name=key):
                 resource = ConfigResource(kind, owner)
                 old = state.config(resource, key)
                 if self._replay(record):
                     change = words.config_change(resource, key, old, state.config(resource, key))
-            case m.FeatureLevelRecord(name=name, feature_level=level):
+            case FeatureLevelRecord(name=name, feature_level=level):
                 was = state.feature(name)
                 # A level that this release does not know is told of all the same.
                 self._replay(record)
                 change = words.feature_change(name, was, level)
-            case m.ClientQuotaRecord(key=key) as message:
+            case ClientQuotaRecord(key=key) as message:
                 entity = _entity(message)
                 limit = state.quota(entity, key)
                 if self._replay(record):
                     change = words.quota_change(entity, key, limit, state.quota(entity, key))
-            case m.AccessControlEntryRecord(id=key) | m.RemoveAccessControlEntryRecord(id=key):
+            case AccessControlEntryRecord(id=key) | RemoveAccessControlEntryRecord(id=key):
                 acl = state.acl(key)
                 return words.acl_changes(acl, state.acl(key)) if self._replay(record) else []
-            case m.UserScramCredentialRecord() | m.RemoveUserScramCredentialRecord() as message:
+            case UserScramCredentialRecord() | RemoveUserScramCredentialRecord() as message:
                 user = (message.mechanism, message.name)
                 credential = state.scram(user)
                 if self._replay(record):
                     change = words.scram_change(user, credential, state.scram(user))
-            case (
-                m.DelegationTokenRecord(token_id=key) | m.RemoveDelegationTokenRecord(token_id=key)
-            ):
+            case DelegationTokenRecord(token_id=key) | RemoveDelegationTokenRecord(token_id=key):
                 token = state.token(key)
                 if self._replay(record):
                     change = words.token_change(token, state.token(key))
-            case m.ProducerIdsRecord():
+            case ProducerIdsRecord():
                 ids = state.next_producer_id
                 if self._replay(record):
                     change = words.producer_ids_change(ids, state.next_producer_id)
             case (
-                m.RegisterControllerRecord(controller_id=node)
-                | m.UnregisterControllerRecord(controller_id=node)
+                RegisterControllerRecord(controller_id=node)
+                | UnregisterControllerRecord(controller_id=node)
             ):
                 controller = state.controller(node)
                 if self._replay(record):
@@ -187,17 +214,19 @@ class _NewTopics:
         self._created: dict[Uuid, tuple[int, str]] = {}
         # Up to 3.3 a topic's configs come before it.
         self._configs: dict[str, dict[str, str]] = {
-            each.message.name: {} for each in records if isinstance(each.message, m.TopicRecord)
+            each.message.name: {} for each in records if isinstance(each.message, TopicRecord)
         }
         self._added: dict[Uuid, dict[int, int]] = {}
 
     def take(self, message: Message, offset: int) -> bool:
         """Whether the record is part of a creation. Its effect is for the caller."""
+        if isinstance(message, PartitionChangeRecord):
+            return False
         match message:
-            case m.TopicRecord(name=name, topic_id=topic):
+            case TopicRecord(name=name, topic_id=topic):
                 self._created[topic] = (offset, name)
                 return True
-            case m.PartitionRecord(topic_id=topic, partition_id=number):
+            case PartitionRecord(topic_id=topic, partition_id=number):
                 if topic in self._created:
                     return True
                 if (
@@ -207,7 +236,7 @@ class _NewTopics:
                     return False
                 self._added.setdefault(topic, {})[number] = offset
                 return True
-            case m.ConfigRecord(resource_type=kind, resource_name=name, name=key, value=value):
+            case ConfigRecord(resource_type=kind, resource_name=name, name=key, value=value):
                 if kind == TOPIC and name in self._configs and value is not None:
                     self._configs[name][key] = value
                     return True
@@ -232,6 +261,6 @@ class _NewTopics:
             yield min(numbers.values()), words.partitions_added(name_now, added, len(now))
 
 
-def _entity(message: m.ClientQuotaRecord) -> QuotaEntity:
+def _entity(message: ClientQuotaRecord) -> QuotaEntity:
     named = {each.entity_type: each.entity_name for each in message.entity}
     return tuple(sorted(named.items(), key=lambda each: each[0]))
