@@ -48,25 +48,34 @@ def story(
     history: History, since: Moment | None, until: Moment | None, wanted: Filter
 ) -> Iterator[Told]:
     """All that was changed after `since` (None: from the first that is known), up to `until`."""
-    before: MetadataImage | None = None
+    earlier: Leg | None = None
+    image: MetadataImage | None = None  # at the end of the leg before, where it was told
     for leg in history.legs:
-        first = _first(leg, since)
-        last = _last(leg, until)
-        if before is not None and last >= leg.first_offset:
+        first, last = _first(leg, since), _last(leg, until)
+        if earlier is not None and _begins(leg, since) and last >= leg.first_offset:
+            before = image or history.at(earlier, earlier.last_offset)
             yield from bridged(history, before, leg, wanted)
-        before = None
+        earlier, image = leg, None
         if last < first:
             continue
-        image = start_image(history, leg, first)
-        state = State(image)
+        state = State(start_image(history, leg, first))
         teller = Teller(state, history.trouble.append, _matters(wanted, state))
-        start = leg.batch_at(first)
-        for unit in history.units(leg, start, last):
+        for unit in history.units(leg, leg.batch_at(first), last):
             told = [one for one in teller.tell(unit) if first <= one.offset <= last]
             told.sort(key=lambda one: one.offset)
             yield from (one for one in told if wanted.wants(one.change))
-        if leg is not history.legs[-1]:
-            before = state.delta.apply(history.provenance(leg, leg.last_offset))
+        if last == leg.last_offset:
+            image = state.delta.apply(history.provenance(leg, last))
+
+
+def _begins(leg: Leg, since: Moment | None) -> bool:
+    """Whether a window begins before the leg does."""
+    match since:
+        case AtOffset(offset=offset):
+            return offset <= leg.first_offset
+        case AtTime(time=time):
+            return time <= leg.first_time
+    return True
 
 
 # What a record about a partition may be told as.

@@ -1,0 +1,153 @@
+"""Images in sections: what is in trouble, what is hidden, the tree, Kafka's snapshot records."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kraftline.inspect.cluster.health import Health
+from kraftline.inspect.cluster.layout import Pen, table, tree
+from kraftline.inspect.cluster.sections import SECTIONS
+from kraftline.inspect.cluster.snapshot import snapshot_lines
+from kraftline.inspect.cluster.text import image_text, image_tree
+from kraftline.inspect.history import History, open_history
+from kraftline.metadata.image import MetadataImage
+from kraftline.schema import metadata as m
+from kraftline.schema.metadata.frame import record_from_json
+from kraftline.schema.types import Message
+from tests.fixtures.images.make import directories
+from tests.inspect.metadata_logs import ORDERS, cluster, make_log, partition
+from tests.metadata.replaying import replay, state, written
+
+by_directory = pytest.mark.parametrize(
+    "directory", directories(), ids=lambda path: "-".join(path.parts[-4:-1])
+)
+
+
+def image_of(tmp_path: Path, *batches: list[Message]) -> MetadataImage:
+    return open_history([str(make_log(tmp_path, *cluster(), *batches))]).image()
+
+
+def change(**fields: Any) -> Message:
+    return m.PartitionChangeRecord(partition_id=0, topic_id=ORDERS, **fields)
+
+
+def min_isr(value: str, name: str = "orders", kind: int = 2) -> Message:
+    return m.ConfigRecord(
+        resource_type=kind, resource_name=name, name="min.insync.replicas", value=value
+    )
+
+
+@pytest.mark.parametrize(
+    ("records", "expected"),
+    [
+        ([], ()),
+        ([change(leader=-1, isr=())], ("offline", "under min ISR", "under-replicated")),
+        ([change(isr=(1, 2))], ("under-replicated",)),
+        ([change(isr=(1,))], ("at min ISR", "under-replicated")),
+        ([min_isr("2"), change(isr=(1, 2))], ("at min ISR", "under-replicated")),
+        ([min_isr("2"), change(isr=(1,))], ("under min ISR", "under-replicated")),
+        ([min_isr("2", "", 4), change(isr=(1,))], ("under min ISR", "under-replicated")),
+        ([min_isr("9"), change(isr=(1, 2, 3))], ()),
+        (
+            [
+                change(
+                    replicas=(1, 2, 3, 4),
+                    adding_replicas=(4,),
+                    directories=tuple(partition(0, (1, 2, 3, 4)).directories),  # type: ignore[attr-defined]  # a PartitionRecord
+                )
+            ],
+            ("reassigning",),
+        ),
+        ([change(leader=2)], ("not led by the preferred replica",)),
+        ([change(leader_recovery_state=1)], ("recovering",)),
+    ],
+)
+def test_troubles(tmp_path: Path, records: list[Message], expected: tuple[str, ...]) -> None:
+    image = image_of(tmp_path, records) if records else image_of(tmp_path)
+    orders = image.topics.named("orders")
+    assert orders is not None
+    assert Health(image).of("orders", orders.partitions[0]) == expected
+
+
+def test_who_is_down(tmp_path: Path) -> None:
+    image = image_of(tmp_path, [m.FenceBrokerRecord(id=2, epoch=2)], [change(isr=(1, 3))])
+    (found,) = Health(image).all()
+    assert (found.topic, found.partition, found.down) == ("orders", 0, (2,))
+
+
+def secrets(image: MetadataImage) -> list[bytes]:
+    found = []
+    for credential in image.scram.credentials.values():
+        found += [credential.salt, credential.stored_key, credential.server_key]
+    assert found
+    return found
+
+
+def upgraded() -> History:
+    (directory,) = (path for path in directories() if path.parts[-2:-1] == ("node-4",))
+    return open_history([str(directory)])
+
+
+def test_secrets_are_hidden_unless_asked_for() -> None:
+    history = upgraded()
+    image = history.image()
+    hidden = "\n".join(
+        [
+            *image_text(image, history, Pen(False)),
+            *image_tree(image, False),
+            *(str(SECTIONS[name](image, False)) for name in SECTIONS),
+        ]
+    )
+    for secret in secrets(image):
+        assert secret.hex() not in hidden
+        assert secret.hex() in "\n".join(image_tree(image, True))
+    (token,) = image.delegation_tokens.tokens
+    assert token not in hidden
+    for line in snapshot_lines(image, False):
+        if b"SCRAM" in line:
+            assert json.loads(line)["data"]["salt"] == "[hidden]"
+
+
+def test_passwords_in_configs_are_hidden(tmp_path: Path) -> None:
+    record = m.ConfigRecord(
+        resource_type=4, resource_name="1", name="ssl.keystore.password", value="hush"
+    )
+    image = image_of(tmp_path, [record])
+    assert "hush" not in str(SECTIONS["configs"](image, False))
+    assert "hush" in str(SECTIONS["configs"](image, True))
+    assert not any(b"hush" in line for line in snapshot_lines(image, False))
+
+
+@by_directory
+def test_snapshot_records_are_those_that_make_the_image(directory: Path) -> None:
+    image = open_history([str(directory)]).image()
+    lines = [json.loads(line) for line in snapshot_lines(image, True)]
+    assert lines == written(image)
+    assert state(replay([record_from_json(line)[0] for line in lines])) == state(image)
+
+
+@by_directory
+def test_sections_have_everything(directory: Path) -> None:
+    image = open_history([str(directory)]).image()
+    counts = {name: len(rows(image, False)) for name, rows in SECTIONS.items()}
+    assert counts["brokers"] == len(image.cluster.brokers)
+    assert counts["topics"] == len(image.topics.by_id)
+    assert counts["partitions"] == sum(len(t.partitions) for t in image.topics.by_id.values())
+    assert counts["configs"] == sum(map(len, image.configs.resources.values()))
+    assert counts["acls"] == len(image.acls.acls)
+    assert counts["scram"] == len(image.scram.credentials)
+    assert counts["quotas"] == sum(map(len, image.client_quotas.entities.values()))
+
+
+def test_tables_and_trees() -> None:
+    assert list(table(("a", "bb"), [("1", "x"), ("22", "")], Pen(False), right=("a",))) == [
+        " a  bb",
+        " 1  x",
+        "22",
+    ]
+    assert list(tree({"a": {"b": 1}, "c": []})) == [".", "├── a", "│   └── b: 1", "└── c: -"]
+    assert Pen(True).bold("x") == "\x1b[1mx\x1b[0m"
