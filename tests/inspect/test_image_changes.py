@@ -173,6 +173,24 @@ def test_transactions_without_effect_are_told_as_such(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("since", range(1, 6))
+def test_a_window_that_begins_inside_a_transaction(tmp_path: Path, since: int) -> None:
+    log = make_log(
+        tmp_path,
+        [VERSION],
+        [topic(), partition(0), m.BeginTransactionRecord(name="t"), move(0, 2, (1, 2, 3))],
+        [move(0, 3, (1, 2, 3))],
+        [m.EndTransactionRecord()],
+    )
+    history = open_history([str(log)])
+    last = [one.change.text for one in story(history, AtOffset(since), None, ALL)][-2:]
+    assert last == [
+        "leader of orders-0 moved 1 -> 2 because broker 1 is not registered",
+        "leader of orders-0 moved 2 -> 3 because broker 2 is not registered",
+    ]
+    assert not history.trouble
+
+
 def test_a_gap_is_told_with_what_changed_in_it(tmp_path: Path) -> None:
     folder = tmp_path / "__cluster_metadata-0"
     make_segment(folder, cluster())

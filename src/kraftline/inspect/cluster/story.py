@@ -58,9 +58,10 @@ def story(
         earlier, image = leg, None
         if last < first:
             continue
-        state = State(start_image(history, leg, first))
+        start_image, start, skipped = history.resume(leg, first)
+        state = State(start_image)
         teller = Teller(state, history.trouble.append, _matters(wanted, state))
-        for unit in history.units(leg, leg.batch_at(first), last):
+        for unit in history.units(leg, start, last, skipped):
             told = [one for one in teller.tell(unit) if first <= one.offset <= last]
             told.sort(key=lambda one: one.offset)
             yield from (one for one in told if wanted.wants(one.change))
@@ -118,15 +119,6 @@ def window(history: History, since: Moment | None, until: Moment | None) -> int:
         reason = f"nothing is known before {show_range([known])}: older files are gone"
         history.trouble.append(Trouble(reason, harmless=True))
     return _last(history.legs[-1], until)
-
-
-def start_image(history: History, leg: Leg, first: int) -> MetadataImage:
-    """The state before the batch with an offset. A transaction that is open there is told from
-    its records on only if it began later."""
-    start = leg.batch_at(first)
-    if start == 0:
-        return history.base_image(leg.base)
-    return history.at(leg, leg.batches[start - 1].last_offset)
 
 
 def bridged(history: History, before: MetadataImage, leg: Leg, wanted: Filter) -> Iterator[Told]:

@@ -85,7 +85,7 @@ def why(history: History, topic: str, partition: int, moment: Moment | None) -> 
     assert image is not None
     found = image.topics.named(topic)
     registration = None if found is None else found.partition(partition)
-    if registration is None and not telling.events:
+    if registration is None and not telling.seen:
         raise Unanswerable(_no_such(image, topic, partition, name))
     sentence, troubles = _sentence(image, topic, name, registration, telling)
     time = last_leg.time_at(last)
@@ -123,8 +123,9 @@ class _Telling:
         self.topic = topic
         self.partition = partition
         self.events: list[Told] = []
+        self.seen = False
         self.replicas: set[int] = set()
-        # Broker events from before it was known whose replicas there would be.
+        # Also of brokers that are not replicas yet.
         self.down_since: dict[int, Told] = {}
         self._ids: set[Uuid] = set()
 
@@ -135,6 +136,7 @@ class _Telling:
             registration = found.partition(self.partition)
             if registration is not None:
                 self.replicas |= set(registration.replicas)
+                self.seen = True
 
     def matters(self, message: Message) -> bool:
         """Records of other partitions are replayed and not told: most of a log is theirs."""
@@ -156,11 +158,13 @@ class _Telling:
         change = one.change
         if change.partition not in (None, self.partition) or not self._is_of_interest(one):
             return
-        if change.kind == "topic.created":
+        if change.kind in ("topic.created", "partitions.added"):
             replicas = change.after["replicas"].get(str(self.partition))
             if replicas is None:
                 return
             self.replicas |= set(replicas)
+            self.seen = True
+        self.seen |= change.partition is not None
         if change.kind.startswith(("reassignment.", "replicas.")):
             self.replicas |= set(change.before or ()) | set(change.after or ())
         self.replicas |= set(change.brokers)

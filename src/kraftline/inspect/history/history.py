@@ -80,6 +80,22 @@ class History:
         """The images at rising offsets of one leg, in one reading."""
         return self._images(self.base_image(leg.base), leg, offsets, 0)
 
+    def resume(self, leg: Leg, offset: int) -> tuple[MetadataImage, int, int]:
+        """The state before the batch with an offset, and from where units go on after it: the
+        number of the batch, and the first offset. A transaction that is open there is begun anew,
+        since none of it has taken effect."""
+        start = leg.batch_at(offset)
+        if start == 0:
+            return self.base_image(leg.base), 0, 0
+        with _no_collecting():
+            replay = Replay(MetadataDelta(self.base_image(leg.base)), self.trouble.append)
+            for records in read_records(leg.batches[:start], self.trouble.append):
+                replay.take(records)
+            image = replay.publish(self.provenance(leg, leg.batches[start - 1].last_offset))
+        if replay.open is None:
+            return image, start, 0
+        return image, leg.batch_at(replay.open.offset), replay.open.offset
+
     def _images(
         self, image: MetadataImage, leg: Leg, offsets: Sequence[int], start: int
     ) -> list[MetadataImage]:
@@ -122,20 +138,24 @@ class History:
             end = snapshot.id.end_offset - 1
             return delta.apply(Provenance(end, snapshot.id.epoch, base.time, True))
 
-    def units(self, leg: Leg, start: int, until: int) -> Iterator[Unit]:
-        """The units of a leg from batch number `start` on, up to an offset."""
+    def units(self, leg: Leg, start: int, until: int, first: int = 0) -> Iterator[Unit]:
+        """The units of a leg from batch number `start` on, up to an offset; records before
+        `first` are left out."""
         stop = min(leg.batch_at(until) + 1, len(leg.batches))
-        chosen = leg.batches[start:stop]
-        if not chosen:
+        if start >= stop:
             return
-        for unit in read_units(chosen, leg.times[start:stop], self.trouble.append):
-            if unit.batch.last_offset <= until:
-                yield unit
-            elif unit.ends_at is not None:
+        times = leg.times[start:stop]
+        for unit in read_units(leg.batches[start:stop], times, self.trouble.append):
+            batch = unit.batch
+            if unit.ends_at is not None:
                 if unit.ends_at <= until:
                     yield unit
+            elif batch.last_offset <= until and first <= batch.base_offset:
+                yield unit
             else:
-                yield unit._replace(records=[r for r in unit.records if r.offset <= until])
+                kept = [record for record in unit.records if first <= record.offset <= until]
+                if kept or unit.dropped is not None:
+                    yield unit._replace(records=kept)
 
     def _newest(self, leg: Leg, offset: int) -> tuple[Base | None, int]:
         fitting = bisect_right(self._snapshots, offset + 1, key=lambda each: each.id.end_offset)

@@ -57,8 +57,11 @@ def partitions_added(name: str, added: Mapping[int, PartitionRegistration], tota
         kind="partitions.added",
         subject=f"topic {name}",
         text=f"topic {name} got {more} more ({before} -> {total}){where}",
-        before=before,
-        after=total,
+        before={"partitions": before},
+        after={
+            "partitions": total,
+            "replicas": {str(number): list(p.replicas) for number, p in added.items()},
+        },
         topic=name,
     )
 
