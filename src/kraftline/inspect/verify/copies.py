@@ -48,10 +48,12 @@ def compare_copies(paths: Sequence[tuple[str, PathKind]], report: Report) -> Non
     for copies in clusters.values():
         for one, other in combinations(copies, 2):
             try:
-                _logs(one, other, report)
+                related = _logs(one, other, report)
             except NotKafka:
                 report.note(LOGS, other.path, f"changed while it was compared with {one.path}")
-        _snapshots(copies, report)
+            else:
+                if related:
+                    _snapshots(one, other, report)
 
 
 def _copies(paths: Sequence[tuple[str, PathKind]]) -> Iterator[_Copy]:
@@ -96,7 +98,8 @@ class _Stretch(msgspec.Struct):
     to_the_end: bool = False
 
 
-def _logs(one: _Copy, other: _Copy, report: Report) -> None:
+def _logs(one: _Copy, other: _Copy, report: Report) -> bool:
+    """Whether they are copies of one log at all."""
     shared, stretches = _compare(read_heads(one.segments), read_heads(other.segments))
     if not shared and stretches:
         text = f"not one batch is the same as in {one.path}, though offsets are"
@@ -109,9 +112,10 @@ def _logs(one: _Copy, other: _Copy, report: Report) -> None:
                 f"{text}; likely each was formatted as a cluster of its own, with the same id",
                 offset=stretches[0].other.base_offset,
             )
-        return
+        return False
     for stretch in stretches:
         _tell(one, other, stretch, report)
+    return True
 
 
 def _compare(one: Iterator[Head], other: Iterator[Head]) -> tuple[int, list[_Stretch]]:
@@ -174,17 +178,12 @@ def _tell(one: _Copy, other: _Copy, stretch: _Stretch, report: Report) -> None:
     )
 
 
-def _snapshots(copies: Sequence[_Copy], report: Report) -> None:
-    by_id: dict[SnapshotId, list[str]] = {}
-    for copy in copies:
-        for id, path in copy.snapshots.items():
-            by_id.setdefault(id, []).append(path)
-    for id, paths in sorted(by_id.items()):
-        for path in paths[1:]:
-            try:
-                _snapshot(id, paths[0], path, report)
-            except KraftlineError:
-                continue  # not whole, or gone: told of where it was checked by itself
+def _snapshots(one: _Copy, other: _Copy, report: Report) -> None:
+    for id in sorted(one.snapshots.keys() & other.snapshots.keys()):
+        try:
+            _snapshot(id, one.snapshots[id], other.snapshots[id], report)
+        except KraftlineError:
+            continue  # not whole, or gone: told of where it was checked by itself
 
 
 def _snapshot(id: SnapshotId, one: str, other: str, report: Report) -> None:
@@ -214,4 +213,6 @@ def _snapshot(id: SnapshotId, one: str, other: str, report: Report) -> None:
 
 def _quorum(path: str) -> object:
     with SnapshotReader(path) as reader:
-        return reader.kraft_version, reader.voters
+        # Nodes write the voters in no particular order.
+        voters = () if reader.voters is None else reader.voters.voters
+        return reader.kraft_version, frozenset(voters)

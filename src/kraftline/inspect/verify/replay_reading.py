@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import google_crc32c
@@ -54,18 +54,36 @@ def read_heads(segments: Sequence[str]) -> Iterator[Head]:
 
 
 def read_pieces(segments: Sequence[str]) -> Iterator[Piece]:
-    """The records of a log. A batch that is not sound is a gap between two pieces."""
+    """The records of a log. A batch or a record that cannot be read is a gap between pieces."""
     for data, heads in _windows(segments):
         base = heads[0][0].position if heads else 0
         first = 0
         for at in range(1, len(heads) + 1):
             if at < len(heads) and heads[at][0].base_offset == heads[at - 1][0].last_offset + 1:
                 continue
-            yield _piece(data, base, heads[first:at])
+            yield from _split(data, base, heads[first:at])
             first = at
 
 
-def _piece(data: memoryview, base: int, heads: Sequence[tuple[Head, bool]]) -> Piece:
+def _split(data: memoryview, base: int, heads: Sequence[tuple[Head, bool]]) -> Iterator[Piece]:
+    """One piece, or those between its records that cannot be read."""
+    unread: list[Trouble] = []
+    records = _records(data, base, heads, unread.append)
+    start, end = heads[0][0].base_offset, heads[-1][0].last_offset + 1
+    bad = [trouble.offset for trouble in unread]
+    for offset in sorted(each for each in bad if each is not None):
+        yield Piece(start, offset, list(between(records, start, offset)))
+        start = offset + 1
+    if None not in bad:
+        yield Piece(start, end, list(between(records, start, end)) if bad else records)
+
+
+def _records(
+    data: memoryview,
+    base: int,
+    heads: Sequence[tuple[Head, bool]],
+    trouble: Callable[[Trouble], None],
+) -> list[Record]:
     records: list[Record] = []
     first = 0
     for at in range(len(heads) + 1):
@@ -75,9 +93,9 @@ def _piece(data: memoryview, base: int, heads: Sequence[tuple[Head, bool]]) -> P
         if first < at:
             start = heads[first][0].position - base
             end = heads[at - 1][0].position + heads[at - 1][0].size - base
-            records += decode(bytes(data[start:end]), _unheard)
+            records += decode(bytes(data[start:end]), trouble)
         first = at + 1 if at < len(heads) and heads[at][1] else at
-    return Piece(heads[0][0].base_offset, heads[-1][0].last_offset + 1, records)
+    return records
 
 
 def _touching(heads: Sequence[tuple[Head, bool]], at: int) -> bool:

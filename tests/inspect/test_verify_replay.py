@@ -1,0 +1,343 @@
+"""The metadata audit: snapshots against their log, and nodes against each other."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from kraftline.inspect.snapshots import read_state, target_of, write_state
+from kraftline.inspect.verify.replay_reading import read_pieces, snapshot_image
+from kraftline.records import Record, batches, build_batch
+from kraftline.records.batch import Batch
+from kraftline.schema.metadata import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    ConfigRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
+from kraftline.schema.metadata.frame import decode_record, encode_record
+from kraftline.schema.types import Message
+from kraftline.schema.uuids import Uuid
+from kraftline.storage.meta_properties import read_meta_properties
+from kraftline.storage.segment import SegmentReader
+from kraftline.storage.snapshot_file import SnapshotReader, SnapshotWriter
+from tests.inspect.damage import (
+    EPOCH,
+    FIXTURES,
+    LOG,
+    METADATA,
+    change_value,
+    codes,
+    copy,
+    data_batches,
+    drop_indexes,
+    findings,
+    flip,
+    notes,
+    patch,
+)
+
+CLUSTERS = ["metadata_3_3", "metadata_4_3", "upgraded_4_3"]
+THIRD = "00000000000000000188-0000000001.checkpoint"
+Records = list[tuple[Message, int]]
+
+
+@pytest.fixture
+def partition(tmp_path: Path) -> Path:
+    return copy(METADATA / "__cluster_metadata-0", tmp_path)
+
+
+def rewrite(path: Path, change: Callable[[Records], Records]) -> None:
+    """Write a snapshot again with other records, all else being the same."""
+    with SnapshotReader(path) as reader:
+        assert reader.id is not None
+        records = [decode_record(record.value or b"") for record in reader.records()]
+        path.unlink()
+        with SnapshotWriter(
+            path.parent,
+            reader.id,
+            last_contained_log_timestamp=reader.header.last_contained_log_timestamp,
+            kraft_version=reader.kraft_version,
+            voters=reader.voters,
+        ) as writer:
+            writer.append([encode_record(*record) for record in change(records)])
+            writer.freeze()
+    path.chmod(0o644)
+
+
+def last_log(partition: Path) -> Path:
+    return sorted(partition.glob("*.log"))[-1]
+
+
+def append_records(log: Path, *groups: Sequence[Message]) -> int:
+    """Batches behind the log's last one; the offset behind them."""
+    data = log.read_bytes()
+    last = list(batches(data))[-1]
+    offset = last.last_offset + 1
+    for group in groups:
+        data += build_batch(
+            [
+                Record(offset + n, last.max_timestamp, None, encode_record(message, 0))
+                for n, message in enumerate(group)
+            ],
+            base_offset=offset,
+            partition_leader_epoch=last.partition_leader_epoch,
+        )
+        offset += len(group)
+    log.write_bytes(data)
+    return offset
+
+
+def snapshot_here(partition: Path, extra: Sequence[Message]) -> Path:
+    """A snapshot at the log's end with what the log comes to, and something more."""
+    state = read_state([str(partition)])
+    path = Path(write_state(state, target_of(str(partition), state)).path)
+    rewrite(path, lambda records: [*records, *((message, 0) for message in extra)])
+    return path
+
+
+@pytest.mark.parametrize("fixture", CLUSTERS)
+def test_nodes_of_a_healthy_cluster_agree(fixture: str) -> None:
+    nodes = sorted((FIXTURES / fixture / "data").glob("node-*"))
+    assert len(nodes) > 1
+    assert findings(*nodes) == []
+    assert not any("divergence" in note.code for note in notes(*nodes))
+
+
+def test_every_snapshot_of_the_fixtures_is_really_compared() -> None:
+    for directory in sorted(FIXTURES.glob("*/data/*/__cluster_metadata-0")):
+        told = [note for note in notes(directory) if note.code == "snapshot-replay"]
+        assert not any("far enough" in note.problem for note in told)
+
+
+def test_a_record_that_is_missing_from_a_snapshot_is_named(partition: Path) -> None:
+    def drop(records: Records) -> Records:
+        return [
+            pair
+            for pair in records
+            if not (isinstance(pair[0], PartitionRecord) and pair[0].partition_id == 1)
+        ]
+
+    rewrite(partition / THIRD, drop)
+    (finding,) = findings(partition)
+    assert finding.code == "snapshot-replay"
+    assert finding.file.endswith(THIRD)
+    assert finding.offset == 188
+    assert "missing from the snapshot: partition " in finding.problem
+    assert "orders-1 (Partition)" in finding.problem
+    assert "cause is unknown" in finding.problem
+    assert finding.meaning
+
+
+def test_a_record_that_differs_is_named_with_its_fields(partition: Path) -> None:
+    def change(records: Records) -> Records:
+        return [
+            (msgspec.structs.replace(message, isr=(1,)), version)
+            if isinstance(message, PartitionRecord) and len(message.isr) == 3
+            else (message, version)
+            for message, version in records
+        ]
+
+    rewrite(partition / THIRD, change)
+    (finding,) = findings(partition)
+    assert "different: partition orders-" in finding.problem
+    assert "isr [1] instead of [" in finding.problem
+
+
+def test_configs_of_a_removed_topic_are_kafkas_fault(partition: Path) -> None:
+    topic = Uuid(b"passing-topic---")
+    config = ConfigRecord(resource_type=2, resource_name="tmp", name="retention.ms", value="1")
+    append_records(
+        last_log(partition),
+        [TopicRecord(name="tmp", topic_id=topic), config],
+        [RemoveTopicRecord(topic_id=topic)],
+    )
+    drop_indexes(partition)
+    assert codes(partition) == []
+    path = snapshot_here(partition, [config])
+    (finding,) = findings(partition)
+    assert finding.file == str(path)
+    assert "only in the snapshot: retention.ms of topic tmp (Config)" in finding.problem
+    assert "topic tmp was removed at offset 301" in finding.problem
+    assert "created and removed in one publication" in finding.problem
+
+
+def test_records_of_an_aborted_transaction_are_kafkas_fault(partition: Path) -> None:
+    topic = TopicRecord(name="never", topic_id=Uuid(b"aborted-topic---"))
+    append_records(
+        last_log(partition),
+        [BeginTransactionRecord(name="half"), topic],
+        [AbortTransactionRecord(reason="Controller failover")],
+    )
+    drop_indexes(partition)
+    snapshot_here(partition, [topic])
+    (finding,) = findings(partition)
+    assert "only in the snapshot: topic never (Topic)" in finding.problem
+    assert "began at offset 299 and was aborted at 301" in finding.problem
+
+
+def test_several_causes_are_several_findings(partition: Path) -> None:
+    topic = TopicRecord(name="never", topic_id=Uuid(b"aborted-topic---"))
+    other = TopicRecord(name="nobody-knows", topic_id=Uuid(b"unknown-topic---"))
+    append_records(
+        last_log(partition),
+        [BeginTransactionRecord(name="half"), topic],
+        [AbortTransactionRecord()],
+    )
+    drop_indexes(partition)
+    snapshot_here(partition, [topic, other])
+    first, second = findings(partition)
+    assert "aborted at 301" in first.problem
+    assert "nobody-knows" in second.problem
+    assert "unknown" in second.problem
+
+
+def test_a_log_that_does_not_reach_back_is_a_note(tmp_path: Path) -> None:
+    source = FIXTURES / "metadata_3_9" / "data" / "node-1" / "__cluster_metadata-0"
+    partition = copy(source, tmp_path)
+    for path in partition.glob(f"{0:020d}.*"):
+        path.unlink()
+    assert codes(partition) == []
+    told = [note for note in notes(partition) if note.code == "snapshot-replay"]
+    assert len(told) == 1
+    assert "snapshots that end at 111, 218" in told[0].problem
+    # Those behind the base are compared all the same.
+    rewrite(partition / "00000000000000000317-0000000001.checkpoint", lambda r: r[:-1])
+    assert codes(partition) == ["snapshot-replay"]
+
+
+def test_damage_in_the_log_is_no_difference(partition: Path) -> None:
+    flip(partition / LOG, data_batches(partition / LOG)[5] + 70)
+    assert set(codes(partition)) == {"batch-crc"}
+
+
+def test_a_snapshot_that_is_cut_is_not_compared(partition: Path) -> None:
+    path = partition / THIRD
+    path.write_bytes(path.read_bytes()[:-20])
+    assert "snapshot-replay" not in codes(partition)
+
+
+def test_a_single_file_is_not_audited(partition: Path) -> None:
+    rewrite(partition / THIRD, lambda records: records[:-1])
+    assert codes(partition / THIRD) == []
+
+
+def _all_batches(log: Path) -> list[Batch]:
+    with SegmentReader(log) as reader:
+        return [batch for batch, _ in reader.batches()]
+
+
+def test_reading_in_pieces_gives_every_record() -> None:
+    for directory in sorted(FIXTURES.glob("*/data/*/__cluster_metadata-0")):
+        logs = sorted(directory.glob("*.log"))
+        pieces = list(read_pieces([str(log) for log in logs]))
+        offsets = [record.offset for piece in pieces for record in piece.records]
+        expected = [
+            record.offset
+            for log in logs
+            for batch in _all_batches(log)
+            if not batch.is_control
+            for record in batch.records()
+            if (record.value or b"")[1:2] != b"\x14"  # they say nothing
+        ]
+        assert offsets == expected
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> tuple[Path, Path]:
+    """Two nodes of one cluster, with the same log."""
+    first = copy(METADATA, tmp_path / "1")
+    second = tmp_path / "2" / "node-2"
+    shutil.copytree(first, second)
+    for node in (first, second):
+        drop_indexes(node / "__cluster_metadata-0")
+    return first, second
+
+
+def test_batches_that_differ_in_one_epoch_are_a_divergence(nodes: tuple[Path, Path]) -> None:
+    log = nodes[1] / "__cluster_metadata-0" / LOG
+    position = data_batches(log)[-3]
+
+    def other_name(value: bytes) -> bytes:
+        assert decode_record(value)
+        return encode_record(TopicRecord(name="x", topic_id=Uuid(b"x" * 16)), 0)
+
+    change_value(log, position, other_name)
+    found = [each for each in findings(*nodes) if each.code == "log-divergence"]
+    (finding,) = found
+    assert finding.file == str(log)
+    assert finding.position == position
+    assert "one leader never writes two batches at one offset" in finding.problem
+
+
+def test_an_uncommitted_tail_of_an_old_leader_is_a_note(nodes: tuple[Path, Path]) -> None:
+    logs = [last_log(node / "__cluster_metadata-0") for node in nodes]
+    append_records(logs[0], [TopicRecord(name="won", topic_id=Uuid(b"w" * 16))])
+    append_records(logs[1], [TopicRecord(name="lost", topic_id=Uuid(b"l" * 16))])
+    last = data_batches(logs[0])[-1]
+    patch(logs[0], last + EPOCH, (3).to_bytes(4, "big"))
+    assert "log-divergence" not in codes(*nodes)
+    (note,) = [each for each in notes(*nodes) if each.code == "log-divergence"]
+    assert "cuts these off when it next follows a leader" in note.problem
+
+
+def test_a_tail_that_was_committed_is_a_divergence(nodes: tuple[Path, Path]) -> None:
+    logs = [last_log(node / "__cluster_metadata-0") for node in nodes]
+    append_records(logs[0], [TopicRecord(name="won", topic_id=Uuid(b"w" * 16))])
+    append_records(logs[1], [TopicRecord(name="lost", topic_id=Uuid(b"l" * 16))])
+    patch(logs[0], data_batches(logs[0])[-1] + EPOCH, (3).to_bytes(4, "big"))
+    snapshot_here(nodes[1] / "__cluster_metadata-0", [])
+    (finding,) = [each for each in findings(*nodes) if each.code == "log-divergence"]
+    assert "counted as committed there" in finding.problem
+
+
+def test_a_shorter_log_is_no_divergence(nodes: tuple[Path, Path]) -> None:
+    log = nodes[1] / "__cluster_metadata-0" / LOG
+    with log.open("r+b") as file:
+        file.truncate(data_batches(log)[-5])
+    assert codes(*nodes) == []
+
+
+def test_snapshots_of_one_name_have_the_same_records(nodes: tuple[Path, Path]) -> None:
+    rewrite(nodes[1] / "__cluster_metadata-0" / THIRD, lambda records: records[:-1])
+    assert sorted(codes(*nodes)) == ["snapshot-divergence", "snapshot-replay"]
+    (finding,) = [each for each in findings(*nodes) if each.code == "snapshot-divergence"]
+    assert str(nodes[0]) in finding.problem
+    assert "missing from this one" in finding.problem
+
+
+def test_the_order_of_records_in_a_snapshot_does_not_matter(nodes: tuple[Path, Path]) -> None:
+    def configs_last(records: Records) -> Records:
+        return sorted(records, key=lambda pair: isinstance(pair[0], ConfigRecord))
+
+    rewrite(nodes[1] / "__cluster_metadata-0" / THIRD, configs_last)
+    assert codes(*nodes) == []
+
+
+def test_nodes_formatted_apart_under_one_id_are_found_out(tmp_path: Path) -> None:
+    one = copy(METADATA, tmp_path / "1")
+    two = copy(FIXTURES / "aborted_4_3" / "data" / "node-1", tmp_path / "2")
+    properties = two / "meta.properties"
+    ids = [read_meta_properties(node / "meta.properties").cluster_id for node in (one, two)]
+    properties.write_text(properties.read_text().replace(str(ids[1]), str(ids[0])))
+    (finding,) = findings(one, two)
+    assert finding.code == "log-divergence"
+    assert "formatted as a cluster of its own" in finding.problem
+    for node in (one, two):
+        (node / "meta.properties").unlink()
+    assert codes(one / "__cluster_metadata-0", two / "__cluster_metadata-0") == []
+
+
+def test_one_directory_given_twice_is_one_copy() -> None:
+    assert codes(METADATA, METADATA / "__cluster_metadata-0") == []
+
+
+def test_a_snapshot_is_read_as_kafka_would(partition: Path) -> None:
+    image = snapshot_image(str(partition / THIRD))
+    assert "orders" in image.topics.ids
