@@ -45,6 +45,7 @@ fixtures: setup  ## have real Kafka write every fixture again
 
 bench: setup  ## us beside real Kafka; results go to docs/benchmarks.md
 	$(PY) -m benchmarks
+	$(PY) -m benchmarks.image
 
 clean:  ## remove what was built
 	rm -rf $(VENV) build out *.egg-info src/*.egg-info

@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import json
 import random
-import resource
 import statistics
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.inputs import make_metadata
+from benchmarks.machine import describe
 
 _PARTITIONS = 10
 _BROKERS = 60
@@ -26,8 +26,22 @@ _CONTROL = 0x20
 _MIXED = 2_000_000
 
 
+PAGE = Path(__file__).parent.parent / "docs" / "benchmarks-images.md"
+# What is compared, in which report, and how it is said.
+_ROWS = (
+    ("snapshot to image, process start included", "loaded", "whole", "s"),
+    ("memory (ours: whole process; Kafka: used heap)", "loaded", "resident", "MB"),
+    ("one partition changed in it", "large", "one_us", "µs"),
+    ("one partition changed among 1,000", "small", "one_us", "µs"),
+    ("30,000 leaders moved at once", "large", "moves_ms", "ms"),
+    ("the same, the first time", "large", "first_moves_ms", "ms"),
+    (f"log of {_MIXED:,} mixed records, published every 10,000", "mixed", "seconds", "s"),
+)
+
+
 def main() -> None:
     topics = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    machine = describe()
     root = Path(tempfile.gettempdir()) / "kraftline-benchmarks"
     root.mkdir(exist_ok=True)
     large, small = _snapshot(root, topics), _snapshot(root, 100)
@@ -35,20 +49,40 @@ def main() -> None:
     if not mixed.exists():
         mixed.parent.mkdir()
         make_metadata(mixed, _MIXED)
+    reports: dict[str, dict[str, dict[str, float]]] = {}
     for name, path, together, changes in (
-        (f"snapshot of {topics * _PARTITIONS:,} partitions, loaded", large, 0, False),
-        (f"snapshot of {topics * _PARTITIONS:,} partitions", large, 0, True),
-        ("snapshot of 1,000 partitions", small, 0, True),
-        (f"log of {_MIXED:,} mixed records", mixed, 10_000, False),
+        ("loaded", large, 0, False),
+        ("large", large, 0, True),
+        ("small", small, 0, True),
+        ("mixed", mixed, 10_000, False),
     ):
         for who, command in _contenders(path, together, changes):
-            start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+            start = time.perf_counter()
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             report = json.loads(done.stdout.splitlines()[-1])
             report["whole"] = time.perf_counter() - start
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            report["cpu"] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-            print(f"{name}, {who}: {json.dumps(report)}", flush=True)
+            report.setdefault("resident", report.get("heap"))
+            reports.setdefault(name, {})[who] = report
+    lines = [
+        "# Benchmarks: images",
+        "",
+        f"A snapshot of {topics * _PARTITIONS:,} partitions and a log of mixed records, replayed",
+        "by Kraftline and by Kafka's own MetadataDelta and MetadataImage (`ImageTimes.java`), one",
+        "process after the other: `python -m benchmarks.image`. Written by the run; do not edit.",
+        "",
+        "| work | us | Kafka | Kafka : us |",
+        "|---|---|---|---|",
+    ]
+    for work_name, name, key, unit in _ROWS:
+        us, kafka = (reports[name][who][key] for who in ("us", "Kafka"))
+        scale = 1e6 if unit == "MB" else 1
+        lines.append(
+            f"| {work_name} | {us / scale:,.1f} {unit} | {kafka / scale:,.1f} {unit} "
+            f"| {kafka / us:.2f}x |"
+        )
+    lines += ["", "| machine |  |", "|---|---|", *(f"| {k} | {v} |" for k, v in machine.items())]
+    print("\n".join(lines))
+    PAGE.write_text("\n".join(lines) + "\n")
 
 
 def _contenders(path: Path, together: int, changes: bool) -> Iterator[tuple[str, list[str]]]:
