@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from kraftline.cli.main import verbs
 from kraftline.errors import KraftlineError
 from kraftline.storage.snapshot_file import SnapshotReader
-from tests.inspect.damage import METADATA
+from tests.inspect.damage import METADATA, copy
 
 
 def run(*arguments: str | Path) -> Result:
@@ -87,6 +87,14 @@ def test_write_for_programs(tmp_path: Path) -> None:
     with SnapshotReader(whole["path"]) as reader:
         assert sum(whole["records"].values()) == sum(1 for _ in reader.records())
     assert "TOPIC_RECORD,6" in run(*arguments, "--format", "csv").stdout
+
+
+def test_an_edited_snapshot_is_not_slipped_under_a_node(tmp_path: Path) -> None:
+    partition = copy(METADATA / "__cluster_metadata-0", tmp_path)
+    before = sorted(path.name for path in partition.iterdir())
+    refused = run("edit", partition, "--delete-topic", "single", "--out", partition)
+    assert "drop its log" in str(refused.exception)
+    assert sorted(path.name for path in partition.iterdir()) == before
 
 
 @pytest.mark.parametrize(

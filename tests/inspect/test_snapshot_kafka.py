@@ -187,7 +187,8 @@ def test_kafkas_tools_read_what_is_written(tmp_path: Path) -> None:
             # Kafka's own classes make the same image of it as of the log.
             (ours,) = oracle.replay(snapshot=file, each=False)
             (theirs,) = oracle.replay(sorted(node.glob("*.log")), each=False)
-            assert digest(ours["image"]) == digest(theirs["image"]), node
+            images = [cast("list[Json]", line["image"]) for line in (ours, theirs)]
+            assert digest(images[0]) == digest(images[1]), node
 
 
 def test_kafkas_shell_browses_what_is_written(tmp_path: Path) -> None:

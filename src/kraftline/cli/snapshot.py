@@ -210,6 +210,6 @@ def edit(
         unclean=unclean,
     )
     _check_loss(edited.state, losses(edited.state), accept_loss)
-    path = target_of(out, edited.state, force=force)
+    path = target_of(out, edited.state, force=force, edited=True)
     written = write_state(edited.state, path, accept_loss=accept_loss)
     show_edited(form, edited, written)

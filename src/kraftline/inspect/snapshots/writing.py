@@ -39,13 +39,18 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
         return format_snapshot(self.id)
 
 
-def target_of(out: str, state: State, *, force: bool = False) -> str:
+def target_of(out: str, state: State, *, force: bool = False, edited: bool = False) -> str:
     """Where the file goes: `out`, or in it if it is a directory. Refused where something is in
-    the way."""
+    the way, or where a node would take up an edited state without anybody deciding so."""
     path = os.path.join(out, format_snapshot(state.id)) if os.path.isdir(out) else out
     parent = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(parent):
         raise Refused(f"{parent}: there is no such directory")
+    if edited and not force and any(_in(file, parent) for file in state.files):
+        raise Refused(
+            f"{parent}: the node would drop its log for the edited snapshot at its next start",
+            hint="Write it elsewhere, and put it there once the node is stopped; see --help.",
+        )
     if os.path.lexists(path):
         if any(os.path.exists(file) and os.path.samefile(file, path) for file in state.files):
             raise Refused(f"{path}: it is one of the files that are read; nothing is done in place")
@@ -54,6 +59,10 @@ def target_of(out: str, state: State, *, force: bool = False) -> str:
         if os.path.isdir(path) or not os.path.isfile(path):
             raise Refused(f"{path}: it is not a file")
     return path
+
+
+def _in(file: str, folder: str) -> bool:
+    return os.path.realpath(os.path.dirname(file)) == os.path.realpath(folder)
 
 
 def write_state(state: State, path: str, *, accept_loss: bool = False) -> Written:
