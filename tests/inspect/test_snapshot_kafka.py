@@ -140,6 +140,9 @@ def test_kafka_starts_from_an_edited_snapshot_and_brokers_follow_it(
         assert "retention.ms=1000" not in configs_of("huge", lived_in.bootstrap)
     lived_in.stop(2)
     lived_in.stop(1)
+    for node in (1, 2):  # nobody's data is deleted in haste
+        (left,) = lived_in.data(node).glob("huge-0*")
+        assert left.name.endswith("-stray")
     said = (lived_in.directory(1) / "server.log").read_text()
     assert "Encountered fatal fault" not in said
 

@@ -34,6 +34,11 @@ def command() -> None:
 
     Both verbs read a metadata directory (or a log directory, or a snapshot) and write a new file;
     they change nothing that is there.
+
+    \b
+    Examples:
+      kraftline snapshot write /var/lib/kafka --as-of 41200 --out /tmp
+      kraftline snapshot edit /var/lib/kafka --remove-broker 3 --out /tmp
     """
 
 
