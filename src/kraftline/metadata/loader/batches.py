@@ -13,15 +13,15 @@ from typing import TypeAlias
 import msgspec
 
 from kraftline.errors import BadData, Corrupt, Unsupported
-from kraftline.records.batch import Batch
-from kraftline.records.checksums import sound_until
+from kraftline.records.batch import Batch, DefaultBatch
 from kraftline.records.control import Control, read_control
-from kraftline.records.framing import batches as split_batches
 from kraftline.records.kernel import active as kernel
+from kraftline.records.runs import positions, prepare
 from kraftline.schema.metadata.frame import RecordReader, decode_record
 from kraftline.schema.types import Message
-from kraftline.storage.segment import SegmentReader
+from kraftline.storage.segment import Run, SegmentReader
 
+_CONTROL = 0x20
 _CONTROL_OR_PACKED = 0x27
 _FIRST_ROOM = 1024
 # Windows of this size stay in the processor's caches, and their records are young when they go.
@@ -157,21 +157,48 @@ def read_log(
     """The batches of a metadata log's segment from a position on, checksums compared. What is
     damaged goes to the reader's `on_damage`, or is raised where it has none."""
     decoder = BatchDecoder()
-    for batch in _sound_batches(reader, start, end):
-        try:
-            decoded = decoder.decode(batch)
-        except BadData as error:
-            reader.report(batch.position, batch.size_in_bytes, error.reason, error.offset)
-            continue
-        yield decoded
-
-
-def _sound_batches(reader: SegmentReader, start: int, end: int | None) -> Iterator[Batch]:
     for run in reader.runs(start, end, keep=True, window=_WINDOW):
-        if sound_until(run.buffer, run.start, run.end) == run.end:
-            base = run.position - run.start
-            yield from split_batches(run.buffer, run.start, run.end, position=base)
-        else:
-            stop = run.position + run.end - run.start
-            for batch, _ in reader.batches(run.position, stop):
-                yield batch
+        for found in _run_batches(run, reader):
+            if isinstance(found, MetadataBatch):
+                yield found
+                continue
+            try:
+                decoded = decoder.decode(found)
+            except BadData as error:
+                reader.report(found.position, found.size_in_bytes, error.reason, error.offset)
+            else:
+                yield decoded
+
+
+def _run_batches(run: Run, reader: SegmentReader) -> Iterator[MetadataBatch | Batch]:
+    """Batches of a run, decoded where they are plain, else as they are. The records of all are
+    located in one call: with a call for each small batch this takes half as long again."""
+    view, base = memoryview(run.buffer), run.position - run.start
+    try:
+        ready = prepare(view, run.start, run.end, position=base)
+    except BadData:
+        ready = None
+    if ready is None or len(ready.groups) != 1 or ready.table[kernel.ATTRIBUTES] & 7:
+        # Damaged, or packed, which Kafka never does: the slow way finds out.
+        stop = run.position + run.end - run.start
+        yield from (batch for batch, _ in reader.batches(run.position, stop))
+        return
+    (places,) = positions(ready)
+    starts = places.numbers[kernel.P_VALUE :: places.stride]
+    ends = places.numbers[kernel.P_VALUE_END :: places.stride]
+    read = RecordReader(bytes(run.buffer)).read
+    table, at = ready.table, 0
+    for row in range(ready.groups[0].last):
+        (position, size, _, attributes, count, offset, _, time, _, _, _, epoch, _, _, delta, _) = (
+            table[row * kernel.STRIDE : (row + 1) * kernel.STRIDE]
+        )
+        first, at = at, at + count
+        if not attributes & _CONTROL and count == delta + 1:
+            try:
+                records = [record for record, _ in map(read, starts[first:at], ends[first:at])]
+            except BadData:
+                pass
+            else:
+                yield MetadataBatch(offset, offset + delta, epoch, time, size, records)
+                continue
+        yield DefaultBatch(view, position - base, size, position)

@@ -18,7 +18,7 @@ from kraftline.errors import KraftlineError
 from kraftline.metadata.image import EMPTY, MetadataDelta, MetadataImage
 from kraftline.metadata.image.configs import ConfigFilter
 from kraftline.metadata.loader.batch_loader import BatchLoader
-from kraftline.metadata.loader.batches import MetadataBatch, decode_batches
+from kraftline.metadata.loader.batches import BatchDecoder, MetadataBatch
 from kraftline.metadata.loader.catch_up import CatchUpGate
 from kraftline.metadata.loader.complete_delta import complete_delta
 from kraftline.metadata.loader.fault_handling import FatalFault, FaultHandler, MetadataFault
@@ -79,6 +79,7 @@ class MetadataLoader:
         self._gate = CatchUpGate(high_watermark)
         self._publishers = Publishers(self)
         self._batches = BatchLoader(self._publish_delta, self, known_config=known_config)
+        self._decoder = BatchDecoder()
         self._queue: deque[_Event] = deque()
         self._arrived = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -93,7 +94,7 @@ class MetadataLoader:
     async def handle_commit(self, batches: Iterable[Batch]) -> None:
         """These batches are committed: one publication for all of them, unless transactions
         divide them."""
-        await self._enqueue(lambda: self._commit(decode_batches(batches)))
+        await self._enqueue(lambda: self._commit(map(self._decoder.decode, batches)))
 
     async def handle_decoded_commit(self, batches: Iterable[MetadataBatch]) -> None:
         """The same for batches whose records are known already: a controller's own."""
