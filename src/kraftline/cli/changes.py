@@ -61,11 +61,12 @@ def command(
     with metadata_log.opened(paths) as history:
         last = window(history, since, until)
         told = story(history, since, until, Filter(topics, brokers, kinds, everything))
-        if form != "table":
-            metadata_log.write_rows(map(as_object, told), form, COLUMNS)
-            return
-        if not everything:
-            told = fold(told)
         pen = metadata_log.pen()
-        metadata_log.write_lines(story_lines(told, pen))
-        metadata_log.write_lines(["", *map(pen.dim, remarks(history, last))])
+        with metadata_log.working(history, streaming=True):
+            if form != "table":
+                metadata_log.write_rows(map(as_object, told), form, COLUMNS)
+            else:
+                told = told if everything else fold(told)
+                metadata_log.write_lines(story_lines(told, pen))
+        if form == "table":
+            metadata_log.write_lines(["", *map(pen.dim, remarks(history, last))])

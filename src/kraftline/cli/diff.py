@@ -47,7 +47,8 @@ def command(
     from kraftline.inspect.cluster.printing import COLUMNS, as_object, difference_lines, remarks
 
     with metadata_log.opened(paths) as history:
-        before, after, changes = between(history, first, second, quick=quick)
+        with metadata_log.working(history):
+            before, after, changes = between(history, first, second, quick=quick)
         if form == "table" and not everything:
             changes = [change for change in changes if not change.minor]
         fold = form == "table" and not everything

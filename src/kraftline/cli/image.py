@@ -86,9 +86,10 @@ def command(
     if form == "snapshot" and (sections or as_tree):
         metadata_log.wrong_use("--format snapshot prints the whole state: leave --section out")
     with metadata_log.opened(paths) as history:
-        image = history.image(at, quick=quick)
+        with metadata_log.working(history):
+            image = history.image(at, quick=quick)
         if form == "snapshot":
-            _snapshot(image, secrets)
+            _snapshot(image, history, secrets)
         elif form == "table":
             _text(image, history, sections, as_tree, secrets, quick)
         else:
@@ -133,8 +134,11 @@ def _rows(
     metadata_log.write_rows(rows, form)
 
 
-def _snapshot(image: MetadataImage, secrets: bool) -> None:
+def _snapshot(image: MetadataImage, history: History, secrets: bool) -> None:
     from kraftline.inspect.cluster.snapshot import snapshot_lines
+    from kraftline.inspect.history import Trouble
 
-    for line in snapshot_lines(image, secrets):
-        click.echo(line)
+    def lost(what: str) -> None:
+        history.trouble.append(Trouble(f"no record of this metadata.version can say: {what}"))
+
+    metadata_log.write_lines(line.decode() for line in snapshot_lines(image, secrets, lost))

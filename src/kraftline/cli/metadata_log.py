@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import io
 import os
 import sys
@@ -59,6 +60,8 @@ def opened(paths: Sequence[str]) -> Iterator[History]:
         done += count
         bar.update(done)
 
+    collecting = gc.isenabled()
+    gc.disable()  # images make no cycles; looking for some takes a third of a long replay
     try:
         with Bar(_size(paths), "reading") as bar:
             history = open_history(paths, advance)
@@ -66,8 +69,31 @@ def opened(paths: Sequence[str]) -> Iterator[History]:
     except (NotKafka, Unanswerable) as error:
         click.echo(f"kraftline: {error}", err=True)
         sys.exit(2)
+    finally:
+        if collecting:
+            gc.enable()
     sys.stdout.flush()
     sys.exit(1 if say_trouble(history) else 0)
+
+
+@contextmanager
+def working(history: History, *, streaming: bool = False) -> Iterator[None]:
+    """Show how a replay gets on; `streaming` if lines are written meanwhile."""
+    from kraftline.cli.progress import Bar
+
+    done = 0
+
+    def advance(count: int) -> None:
+        nonlocal done
+        done += count
+        bar.update(done)
+
+    with Bar(history.size, "replaying", quiet=streaming and sys.stdout.isatty()) as bar:
+        history.progress = advance
+        try:
+            yield
+        finally:
+            history.progress = None
 
 
 def _size(paths: Sequence[str]) -> int:

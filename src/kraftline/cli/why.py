@@ -45,7 +45,8 @@ def command(name: str, paths: tuple[str, ...], at: Moment | None, form: str) -> 
     except ValueError as error:
         metadata_log.wrong_use(str(error))
     with metadata_log.opened(paths) as history:
-        answer = why(history, topic, partition, at)
+        with metadata_log.working(history):
+            answer = why(history, topic, partition, at)
         if form == "json":
             metadata_log.write_object(as_answer(answer))
         elif form != "table":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -16,13 +16,15 @@ from kraftline.schema.metadata.user_scram_credential_record import UserScramCred
 from kraftline.schema.types import Message
 
 
-def snapshot_lines(image: MetadataImage, secrets: bool) -> Iterator[bytes]:
+def snapshot_lines(
+    image: MetadataImage, secrets: bool, on_loss: Callable[[str], None] | None = None
+) -> Iterator[bytes]:
     """`{"type", "version", "data"}` in the versions that the image's metadata version writes.
 
     Hidden secrets make lines that no Kafka would load; with `secrets` all of it is there.
     """
     encode = msgspec.json.Encoder().encode
-    for message, version in image.write(image.write_options()):
+    for message, version in image.write(image.write_options(on_loss)):
         data = to_json(message, version)
         if not secrets:
             _hide(message, data)

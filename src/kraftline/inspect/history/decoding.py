@@ -24,6 +24,8 @@ _MOST_OPENED = 64 * 1024 * 1024
 _NO_OP = 20
 
 OnTrouble: TypeAlias = Callable[[Trouble], None]
+# Told how many bytes more were done.
+Progress: TypeAlias = Callable[[int], None]
 
 
 class Record(msgspec.Struct, gc=False):
@@ -33,9 +35,12 @@ class Record(msgspec.Struct, gc=False):
     message: Message
 
 
-def read_records(batches: Sequence[Batch], trouble: OnTrouble) -> Iterator[list[Record]]:
+def read_records(
+    batches: Sequence[Batch], trouble: OnTrouble, progress: Progress | None = None
+) -> Iterator[list[Record]]:
     """The records of batches, which may be in several files; control batches have none here, and
-    NoOp records are left out. A record that cannot be read goes to `trouble`."""
+    NoOp records are left out. A record that cannot be read goes to `trouble`; `progress` hears of
+    the bytes that are done."""
     scratch = Scratch()
     first = 0
     while first < len(batches):
@@ -56,6 +61,8 @@ def read_records(batches: Sequence[Batch], trouble: OnTrouble) -> Iterator[list[
             last += 1
         data = _load(file, start, end - start)
         yield decode(data, trouble, scratch, file=file, position=start)
+        if progress is not None:
+            progress(len(data))
         first = last
 
 

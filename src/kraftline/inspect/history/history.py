@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from kraftline.errors import NotKafka
 from kraftline.inspect.history import batches as headers
 from kraftline.inspect.history.batches import Batch
-from kraftline.inspect.history.decoding import decode, read_records
+from kraftline.inspect.history.decoding import Progress, decode, read_records
 from kraftline.inspect.history.files import Snapshot, find_copies
 from kraftline.inspect.history.legs import Base, Leg, check_snapshot, find_legs
 from kraftline.inspect.history.moments import Moment, locate, show_range
@@ -34,11 +34,18 @@ class History:
         self.trouble = trouble
         self._snapshots = sorted(snapshots, key=lambda each: each.id)
         self._checked: dict[Snapshot, Base | None] = {}
+        # Whoever wants to hear how a replay gets on.
+        self.progress: Progress | None = None
 
     @property
     def committed_below(self) -> int | None:
         """What lies below is committed, since a snapshot holds it; above, nobody can tell."""
         return self._snapshots[-1].id.end_offset if self._snapshots else None
+
+    @property
+    def size(self) -> int:
+        """The bytes of the log that can be replayed."""
+        return sum(batch.size for leg in self.legs for batch in leg.batches)
 
     @property
     def range(self) -> str:
@@ -89,7 +96,7 @@ class History:
             return self.base_image(leg.base), 0, 0
         with _no_collecting():
             replay = Replay(MetadataDelta(self.base_image(leg.base)), self.trouble.append)
-            for records in read_records(leg.batches[:start], self.trouble.append):
+            for records in read_records(leg.batches[:start], self.trouble.append, self.progress):
                 replay.take(records)
             image = replay.publish(self.provenance(leg, leg.batches[start - 1].last_offset))
         if replay.open is None:
@@ -104,7 +111,9 @@ class History:
         out: list[MetadataImage] = []
         with _no_collecting():
             replay = Replay(MetadataDelta(image), self.trouble.append)
-            for records in read_records(leg.batches[start:stop], self.trouble.append):
+            for records in read_records(
+                leg.batches[start:stop], self.trouble.append, self.progress
+            ):
                 at = 0
                 while left and records and records[-1].offset > left[0]:
                     upto = bisect_right(records, left[0], key=lambda record: record.offset)
@@ -145,7 +154,8 @@ class History:
         if start >= stop:
             return
         times = leg.times[start:stop]
-        for unit in read_units(leg.batches[start:stop], times, self.trouble.append):
+        batches = leg.batches[start:stop]
+        for unit in read_units(batches, times, self.trouble.append, self.progress):
             batch = unit.batch
             if unit.ends_at is not None:
                 if unit.ends_at <= until:

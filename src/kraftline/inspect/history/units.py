@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kraftline.errors import BadData
 from kraftline.inspect.history.batches import Batch
-from kraftline.inspect.history.decoding import OnTrouble, Record, read_bytes, read_records
+from kraftline.inspect.history.decoding import OnTrouble, Progress, Record, read_bytes, read_records
 from kraftline.inspect.history.transactions import MARKERS, Transaction
 from kraftline.inspect.history.trouble import Trouble
 from kraftline.records.batch import DefaultBatch
@@ -33,7 +33,10 @@ class Unit(NamedTuple):
 
 
 def read_units(
-    batches: Sequence[Batch], times: Sequence[int], trouble: OnTrouble
+    batches: Sequence[Batch],
+    times: Sequence[int],
+    trouble: OnTrouble,
+    progress: Progress | None = None,
 ) -> Iterator[Unit]:
     """Every unit of neighbouring batches in order; a transaction that is still open comes last."""
     resolving = _Resolving(trouble)
@@ -43,7 +46,7 @@ def read_units(
             yield from _control(batches[first], times[first], trouble)
             continue
         inside: list[Record] = []
-        for records in read_records(batches[first:last], trouble):
+        for records in read_records(batches[first:last], trouble, progress):
             for record in records:
                 if record.offset > batches[at].last_offset:
                     yield from resolving.split(batches[at], times[at], inside)
