@@ -96,7 +96,9 @@ def find_legs(
             continue
         inside = next((s for s in stretches if s[0].base_offset <= end <= s[-1].last_offset), [])
         at = bisect_left(inside, end, key=lambda batch: batch.base_offset)
-        legs.append(_leg(base, inside[at:]))
+        # One that ends inside a batch is no base for what follows.
+        follows = at < len(inside) and inside[at].base_offset == end
+        legs.append(_leg(base, inside[at:] if follows else []))
         reached = max(end, legs[-1].last_offset + 1)
     if not legs and stretches:
         legs.append(_leg(None, stretches[0], complete=False))
