@@ -785,6 +785,7 @@ def metadata_lines(
     versions: cython.Py_ssize_t,
     names: cython.const[cython.uchar][::1],
     name_at: cython.const[cython.longlong][::1],
+    defaults: cython.const[cython.longlong][::1],
     fixed_text: cython.const[cython.uchar][::1],
     text_at: cython.const[cython.longlong][::1],
     out: cython.uchar[::1],
@@ -794,7 +795,8 @@ def metadata_lines(
 
     It stops before a batch that holds anything out of the ordinary, or that has no room in `out`:
     the caller writes that one through the object codec. `names` and `name_at` hold the text that
-    an instruction's value starts with; `fixed_text` and `text_at` what stands between the numbers
+    an instruction's value starts with; `defaults` what Kafka would not have written in a tagged
+    field, and would not print; `fixed_text` and `text_at` what stands between the numbers
     of a line.
     """
     pos: cython.Py_ssize_t = start
@@ -944,6 +946,8 @@ def metadata_lines(
                             v = v + (65536 if size == 2 else two32)
                         elif program[pc + 5] == 2 or (size == 8 and buf[at] == 128):
                             break  # a float, or a number near -2^63
+                        if defaults[i] == 1 and v == defaults[i + 1]:
+                            break
                         o = _decimal(out, o, v)
                         out[o] = 44
                         o += 1
@@ -961,6 +965,8 @@ def metadata_lines(
                                 break
                             n = _i16(buf, at) if size == 2 else _i32(buf, at)
                             at += size
+                        if (n < 0 and defaults[i] == 2) or (n == 0 and defaults[i] == 3):
+                            break
                         if n < 0:
                             if program[pc + 2] < 0 or n < -1:
                                 break
@@ -1005,6 +1011,8 @@ def metadata_lines(
                                 break
                             n = (packed >> 4) - 1
                             at += packed & 15
+                        if (n < 0 and defaults[i] == 2) or (n == 0 and defaults[i] == 3):
+                            break
                         if n < 0:
                             if program[pc + 2] < 0 or n < -1:
                                 break
@@ -1117,7 +1125,7 @@ def metadata_lines(
                         pc = k
                         continue
                     elif op == 2:  # BOOL
-                        if value_end - at < 1:
+                        if value_end - at < 1 or defaults[i] != 0:
                             break
                         if buf[at] != 0:
                             o = _copy(out, o, fixed_text, text_at[7], 5)

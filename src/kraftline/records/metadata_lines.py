@@ -66,6 +66,7 @@ class MetadataLines:
             program.versions,
             program.names,
             program.name_at,
+            program.defaults,
             _TEXT,
             _TEXT_AT,
             self._out,

@@ -97,12 +97,14 @@ class ColumnProgram(Struct, frozen=True):
     """All that `records._typed` needs, and the layout to wrap its output with.
 
     `names` is the JSON text in front of values; that of the instruction at `pc` starts at
-    `name_at[pc // 4]` and is `name_at[pc // 4 + 1]` long.
+    `name_at[pc // 4]` and is `name_at[pc // 4 + 1]` long. `defaults[pc // 4]` says whether a
+    tagged field's default is a number (1: that in the next place), null (2) or empty (3).
     """
 
     code: array[int]
     names: bytes
     name_at: array[int]
+    defaults: array[int]
     entries: array[int]
     types: int
     versions: int
@@ -184,6 +186,7 @@ class _Assembler:
         self.code: array[int] = array("q")
         self.names = bytearray()
         self.name_at: array[int] = array("q")
+        self.defaults: array[int] = array("q")
 
     def emit(self, op: int, *operands: int, after: int = 0, name: str = "") -> int:
         at = len(self.code)
@@ -195,6 +198,7 @@ class _Assembler:
     def _append(self, row: list[int], name: bytes = b"") -> None:
         self.code.extend(row)
         self.name_at.extend((len(self.names), len(name)))
+        self.defaults.extend((0, 0))
         self.names += name
 
     def message(self, cls: type[Message], version: int, columns: tuple[Column, ...]) -> None:
@@ -215,8 +219,10 @@ class _Assembler:
         targets = []
         jumps = []
         for tag, field, column in tagged:
-            targets.append((tag, len(self.code)))
+            at = len(self.code)
+            targets.append((tag, at))
             self.field(field, column, version)
+            self.defaults[at // 4 : at // 4 + 2] = array("q", _default(field.default))
             jumps.append(self.emit(Op.JUMP))
         # The pairs stand in front of TAG_END as data that no path runs into.
         pairs = len(self.code)
@@ -315,6 +321,12 @@ class _Assembler:
             )
 
 
+def _default(value: object) -> tuple[int, int]:
+    if isinstance(value, int):
+        return 1, value
+    return (2, 0) if value is None else (3, 0)
+
+
 def compile_columns(messages: Mapping[str, type[Message]]) -> ColumnProgram:
     """One program for all versions of these record types, named as Kafka names them."""
     layout = _Layout()
@@ -340,6 +352,7 @@ def compile_columns(messages: Mapping[str, type[Message]]) -> ColumnProgram:
         assembler.code,
         bytes(assembler.names),
         assembler.name_at,
+        assembler.defaults,
         entries,
         types,
         versions,
