@@ -80,6 +80,7 @@ class _Cluster:
             tuple(self._uuid() for _ in range(_DIRECTORIES)) for _ in range(_BROKERS)
         ]
         self.epoch = 100
+        self.epochs: dict[int, int] = {}  # of each broker's registration
         self.producer_ids = 0
         self.acls: list[Uuid] = []
         self.elr = False  # eligible leader replicas: records of version 2
@@ -93,7 +94,7 @@ class _Cluster:
         ]
         for broker in range(_BROKERS):
             yield [(self._registration(broker), 3)]
-            yield [(m.UnfenceBrokerRecord(id=broker, epoch=self.epoch), 0)]
+            yield [(m.UnfenceBrokerRecord(id=broker, epoch=self.epochs[broker]), 0)]
         yield from self._create_topics()
         kinds = (
             (self._heartbeat, 30),
@@ -127,6 +128,7 @@ class _Cluster:
 
     def _registration(self, broker: int) -> m.RegisterBrokerRecord:
         self.epoch += self.rng.randrange(1, 50)
+        self.epochs[broker] = self.epoch
         host = f"broker-{broker:03d}.kafka.eu-central.example.com"
         return m.RegisterBrokerRecord(
             broker_id=broker,
@@ -203,7 +205,8 @@ class _Cluster:
 
     def _broker_restarts(self) -> Iterator[list[Versioned]]:
         """Shut down in order, lose every leadership, come back, win some of it again."""
-        broker, epoch = self.rng.randrange(_BROKERS), self.epoch
+        broker = self.rng.randrange(_BROKERS)
+        epoch = self.epochs[broker]
         change = m.BrokerRegistrationChangeRecord(
             broker_id=broker, broker_epoch=epoch, in_controlled_shutdown=1
         )
@@ -215,7 +218,7 @@ class _Cluster:
         yield [old if self.rng.random() < 0.2 else (fence, 2), *self._moves(40, broker)]
         yield [(self._registration(broker), 3)]
         unfence = m.BrokerRegistrationChangeRecord(
-            broker_id=broker, broker_epoch=self.epoch, fenced=-1
+            broker_id=broker, broker_epoch=self.epochs[broker], fenced=-1
         )
         yield [(unfence, 2), *self._moves(60, -1)]
 

@@ -50,8 +50,9 @@ def command(
     """Check files of Kafka's: segments, indexes, snapshots, partition and log directories.
 
     Batches and records to the last byte, indexes and checkpoints against the logs they speak of,
-    and the records of Kafka's own topics. Nothing is changed and no lock is taken, so a running
-    broker is not disturbed.
+    and the records of Kafka's own topics. A metadata log is replayed: every snapshot must be what
+    the log comes to, and the directories of several nodes must agree. Nothing is changed and no
+    lock is taken, so a running broker is not disturbed.
 
     Exit code 0: nothing wrong; 1: something is; 2: not Kafka's.
 
