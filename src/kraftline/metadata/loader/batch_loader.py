@@ -9,7 +9,7 @@ it ends in, not those of the batch that begins the transaction.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import islice
+from operator import length_hint
 from time import perf_counter_ns
 
 from kraftline.metadata.faults import ReplayError
@@ -141,16 +141,15 @@ class BatchLoader:
                 self._emit(before)
 
     def _replay(self, offset: int, records: Sequence[Entry]) -> None:
-        replay = self._delta.replay
-        done = 0
-        while done < len(records):
+        # One iterator through all faults: it knows how many records are left, so which one failed.
+        replay, rest = self._delta.replay, iter(records)
+        while length_hint(rest):
             try:
-                for record in islice(records, done, None) if done else records:
-                    replay(record)  # type: ignore[arg-type]  # it refuses what is Unreadable
-                    done += 1
+                for _ in map(replay, rest):  # type: ignore[arg-type]  # it refuses Unreadable
+                    pass
             except Exception as error:
-                self._fault(offset + done, records[done], error)
-                done += 1
+                index = len(records) - length_hint(rest) - 1
+                self._fault(offset + index, records[index], error)
 
     def _emit(self, provenance: Provenance) -> None:
         manifest = LogDeltaManifest(

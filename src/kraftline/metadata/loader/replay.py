@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from kraftline.metadata.image import EMPTY, MetadataDelta, MetadataImage
@@ -108,12 +110,25 @@ def image_of(
     offset has taken effect. A transaction that is open there has none."""
     replaying = Replay(image, faults=faults, known_config=known_config, lazily=True)
     aligned = True
-    for batch in batches:
-        if as_of is not None and batch.last_offset > as_of:
-            if batch.base_offset <= as_of:
-                replaying.take(cut_behind(batch, as_of))
-                aligned = False
-            break
-        replaying.take(batch)
-    replaying.flush(aligned=aligned)
+    with _without_collector():
+        for batch in batches:
+            if as_of is not None and batch.last_offset > as_of:
+                if batch.base_offset <= as_of:
+                    replaying.take(cut_behind(batch, as_of))
+                    aligned = False
+                break
+            replaying.take(batch)
+        replaying.flush(aligned=aligned)
     return replaying.image
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Records and images have no cycles: looking for some takes a fifth of the time."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
