@@ -13,7 +13,7 @@ from kraftline.records.runs import OnError, prepare
 if TYPE_CHECKING:
     import pyarrow as pa
 
-CHUNK: Final = 1024 * 1024  # small enough to stay in a core's cache from reading to columns
+CHUNK: Final = 2 * 1024 * 1024  # small enough to stay in a core's cache from reading to columns
 _BUDGET: Final = 4 * 1024 * 1024  # uncompressed bytes that go into one record batch
 
 
