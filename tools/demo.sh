@@ -19,9 +19,10 @@ say "1. What is this directory?"
 run kraftline info "$data"
 
 say "2. What happened to the topic 'orders'?"
-run kraftline dump "$data" --topic orders --limit 8
+run kraftline changes "$data" --topic orders
 
-say "3. The same for programs"
+say "3. Why has orders-1 no leader at the end? And the same records for programs"
+run kraftline why orders-1 --in "$data"
 run kraftline dump "$data/__cluster_metadata-0" --type TOPIC --limit 2 --format jsonl
 
 say "4. Is it sound?"
