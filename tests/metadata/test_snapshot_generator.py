@@ -285,7 +285,7 @@ def test_written_snapshot_reads_back_to_the_same_image(directory: Path, tmp_path
     assert state(again) == state(image)
     # The metadata version comes first: it may decide how the rest is read.
     record, _ = decode_record(first.value or b"")
-    assert record.name == "metadata.version"  # type: ignore[attr-defined]
+    assert record.name == "metadata.version"  # type: ignore[attr-defined]  # a FeatureLevelRecord
 
 
 @pytest.mark.oracle
