@@ -84,7 +84,8 @@ def prepare(
     if why not in (kernel.AT_END, kernel.TABLE_FULL) and not (partial and why == kernel.CUT):
         problem = framing_error(view, at, stop, why, position + at)
     framed = at
-    good, at = _open(view, table, rows, at, position, check_crc, on_error, limit, scratch, budget)
+    allowed = float("inf") if budget is None else budget
+    good, at = _open(view, table, rows, at, position, check_crc, on_error, limit, scratch, allowed)
     totals = array("q", bytes(8 * kernel.TOTALS))
     groups: list[Group] = []
     for inside, first, last in good:
@@ -125,47 +126,68 @@ def _open(
     on_error: OnError | None,
     limit: int,
     scratch: Scratch,
-    budget: int | None,
+    budget: float,
 ) -> tuple[list[tuple[bool, int, int]], int]:
     """Compare checksums and uncompress: ([(in scratch?, first row, last row)], where it ends)."""
     good: list[tuple[bool, int, int]] = []
-    used = plain = 0
-    stride, end = kernel.STRIDE, at
-    for row in range(rows):
-        t = row * stride
-        start, size = table[t] - position, table[t + 1]
-        if budget is not None and used + plain >= budget:
+    used = plain = first = 0
+    inside, stride, end = False, kernel.STRIDE, at
+    value = google_crc32c.value
+    stop = rows * stride
+    fields = (kernel.POSITION, kernel.SIZE, kernel.MAGIC, kernel.ATTRIBUTES, kernel.CRC)
+    columns = zip(*(table[field:stop:stride] for field in fields), strict=True)
+    row = -1
+    for row, (place, size, magic, attributes, stored) in enumerate(columns):
+        start = place - position
+        if used + plain >= budget:
             end = start
+            row -= 1
             break
-        inside = False
+        packed = magic != 2 or bool(attributes & 7 and table[row * stride + kernel.COUNT])
+        if packed is not inside:
+            if first < row:
+                good.append((inside, first, row))
+            inside, first = packed, row
         try:
-            if table[t + 2] == 2:
-                if check_crc:
-                    crc = google_crc32c.value(bytes(view[start + 21 : start + size]))
-                    if crc != table[t + 15] & 0xFFFFFFFF:
-                        _bad_crc(table, t, crc)
-                if table[t + 3] & 7 and table[t + 4]:
-                    inside = True
-                    packed = view[start + 61 : start + size]
-                    codec = codec_of(table[t + 3] & 7, table[t], table[t + 5])
-                    body = used
-                    used = decompress_behind(codec, packed, scratch, used, limit=limit)
-                    table[t + 12], table[t + 13] = body, used
+            if check_crc and magic == 2:
+                crc = value(bytes(view[start + 21 : start + size]))
+                if crc != stored & 0xFFFFFFFF:
+                    _bad_crc(table, row * stride, crc)
+            if packed:
+                used = _unpack(view, table, row * stride, start, check_crc, limit, scratch, used)
             else:
-                inside = True
-                used = _modernise(view, table, t, start, check_crc, limit, scratch, used)
+                plain += size
         except BadData as problem:
-            problem.at(position=table[t], offset=table[t + 5])
+            problem.at(position=place, offset=table[row * stride + kernel.BASE_OFFSET])
             if on_error is None:
                 raise
             on_error(problem)
-            continue
-        plain += 0 if inside else size
-        if good and good[-1][0] is inside and good[-1][2] == row:
-            good[-1] = (inside, good[-1][1], row + 1)
-        else:
-            good.append((inside, row, row + 1))
+            if first < row:
+                good.append((inside, first, row))
+            first = row + 1
+    if first <= row:
+        good.append((inside, first, row + 1))
     return good, end
+
+
+def _unpack(
+    view: memoryview,
+    table: array[int],
+    t: int,
+    start: int,
+    check_crc: bool,
+    limit: int,
+    scratch: Scratch,
+    used: int,
+) -> int:
+    """Put a batch's records into `scratch` behind its first `used` bytes; where they end."""
+    if table[t + kernel.MAGIC] != 2:
+        return _modernise(view, table, t, start, check_crc, limit, scratch, used)
+    packed = view[start + 61 : start + table[t + kernel.SIZE]]
+    codec = codec_of(table[t + kernel.ATTRIBUTES] & 7, table[t], table[t + kernel.BASE_OFFSET])
+    end = decompress_behind(codec, packed, scratch, used, limit=limit)
+    table[t + kernel.BODY], table[t + kernel.BODY_END] = used, end
+    return end
 
 
 def _bad_crc(table: array[int], t: int, crc: int) -> None:
