@@ -1,0 +1,1 @@
+"""Tables of history as one self-contained page of pictures."""

@@ -1,0 +1,17 @@
+"""One Spark session for all tests of a process: starting one takes seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kraftline.spark.session import local_session
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    session = local_session("kraftline tests")
+    yield session
+    session.stop()
