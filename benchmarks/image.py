@@ -33,6 +33,8 @@ _ROWS = (
     ("memory (ours: whole process; Kafka: used heap)", "loaded", "resident", "MB"),
     ("one partition changed in it", "large", "one_us", "µs"),
     ("one partition changed among 1,000", "small", "one_us", "µs"),
+    ("one partition changed in a topic of 1,000", "wide", "one_us", "µs"),
+    ("one partition changed in a topic of 10,000", "widest", "one_us", "µs"),
     ("30,000 leaders moved at once", "large", "moves_ms", "ms"),
     ("the same, the first time", "large", "first_moves_ms", "ms"),
     (f"log of {_MIXED:,} mixed records, published every 10,000", "mixed", "seconds", "s"),
@@ -45,6 +47,7 @@ def main() -> None:
     root = Path(tempfile.gettempdir()) / "kraftline-benchmarks"
     root.mkdir(exist_ok=True)
     large, small = _snapshot(root, topics), _snapshot(root, 100)
+    wide, widest = _snapshot(root, 1, 1_000), _snapshot(root, 1, 10_000)
     mixed = root / f"mixed-{_MIXED}" / f"{0:020}.log"
     if not mixed.exists():
         mixed.parent.mkdir()
@@ -54,6 +57,8 @@ def main() -> None:
         ("loaded", large, 0, False),
         ("large", large, 0, True),
         ("small", small, 0, True),
+        ("wide", wide, 0, True),
+        ("widest", widest, 0, True),
         ("mixed", mixed, 10_000, False),
     ):
         for who, command in _contenders(path, together, changes):
@@ -93,18 +98,18 @@ def _contenders(path: Path, together: int, changes: bool) -> Iterator[tuple[str,
     yield "Kafka", command_line("ImageTimes", args, ours=True, heap="4g")
 
 
-def _snapshot(root: Path, topics: int) -> Path:
+def _snapshot(root: Path, topics: int, partitions: int = _PARTITIONS) -> Path:
     """A snapshot's records in batches of some thousand, made once."""
     from kraftline.records.record import Record
     from kraftline.records.write import build_batch
 
-    path = root / f"image-{topics}.log"
+    path = root / f"image-{topics}x{partitions}.log"
     if path.exists():
         return path
     aside = path.with_suffix(".part")
     with aside.open("wb") as out:
         batch: list[Record] = []
-        for offset, value in enumerate(_records(topics)):
+        for offset, value in enumerate(_records(topics, partitions)):
             batch.append(Record(offset, 0, None, value))
             if len(batch) == 4096:
                 out.write(build_batch(batch))
@@ -113,7 +118,7 @@ def _snapshot(root: Path, topics: int) -> Path:
     return aside.rename(path)
 
 
-def _records(topics: int) -> Iterator[bytes]:
+def _records(topics: int, partitions: int) -> Iterator[bytes]:
     from kraftline.schema import metadata as m
     from kraftline.schema.metadata.frame import encode_record
     from kraftline.schema.uuids import Uuid
@@ -124,7 +129,7 @@ def _records(topics: int) -> Iterator[bytes]:
     for number in range(topics):
         topic = Uuid(rng.randbytes(16))
         yield encode_record(m.TopicRecord(name=f"topic-{number}", topic_id=topic), 0)
-        for partition in range(_PARTITIONS):
+        for partition in range(partitions):
             first, step = rng.randrange(_BROKERS), rng.randrange(1, 20)
             replicas = tuple((first + i * step) % _BROKERS for i in range(3))
             record = m.PartitionRecord(
@@ -205,9 +210,10 @@ def _changes(image: object) -> dict[str, float]:
     ids = list(image.topics.by_id)
 
     def move() -> PartitionChangeRecord:
+        topic = rng.choice(ids)
         return PartitionChangeRecord(
-            partition_id=rng.randrange(_PARTITIONS),
-            topic_id=Uuid(bytes(rng.choice(ids))),
+            partition_id=rng.randrange(len(image.topics.by_id[topic].partitions)),
+            topic_id=Uuid(bytes(topic)),
             leader=7,
             isr=(7, 8),
         )

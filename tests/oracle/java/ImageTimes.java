@@ -69,7 +69,7 @@ public class ImageTimes {
         double[] one = new double[20000];
         MetadataImage now = image;
         for (int i = 0; i < one.length; i++) {
-            PartitionChangeRecord change = move(ids, random);
+            PartitionChangeRecord change = move(image, ids, random);
             long start = System.nanoTime();
             MetadataDelta delta = new MetadataDelta.Builder().setImage(now).build();
             delta.replay(change);
@@ -77,7 +77,7 @@ public class ImageTimes {
             one[i] = (System.nanoTime() - start) / 1e3;
         }
         List<PartitionChangeRecord> moves = new ArrayList<>();
-        for (int i = 0; i < 30000; i++) moves.add(move(ids, random));
+        for (int i = 0; i < 30000; i++) moves.add(move(image, ids, random));
         double[] many = new double[5];
         for (int i = 0; i < many.length; i++) {
             long start = System.nanoTime();
@@ -92,8 +92,10 @@ public class ImageTimes {
         return String.format(", \"one_us\": %f, \"moves_ms\": %f, \"first_moves_ms\": %f", one[one.length / 2], many[0], first);
     }
 
-    private static PartitionChangeRecord move(List<Uuid> ids, Random random) {
-        return new PartitionChangeRecord().setTopicId(ids.get(random.nextInt(ids.size())))
-            .setPartitionId(random.nextInt(10)).setLeader(7).setIsr(List.of(7, 8));
+    private static PartitionChangeRecord move(MetadataImage image, List<Uuid> ids, Random random) {
+        Uuid topic = ids.get(random.nextInt(ids.size()));
+        int partitions = image.topics().getTopic(topic).partitions().size();
+        return new PartitionChangeRecord().setTopicId(topic)
+            .setPartitionId(random.nextInt(partitions)).setLeader(7).setIsr(List.of(7, 8));
     }
 }

@@ -10,6 +10,7 @@ import msgspec
 
 from kraftline.metadata.faults import ReplayError
 from kraftline.metadata.image.local_changes import LocalChanges, add_local_changes
+from kraftline.metadata.image.partitions import Partitions, changed, in_rows
 from kraftline.metadata.partition import RECOVERING, PartitionRegistration, from_record
 from kraftline.metadata.write_options import Versioned, WriteOptions
 from kraftline.schema.metadata.partition_change_record import PartitionChangeRecord
@@ -24,7 +25,7 @@ class TopicImage(msgspec.Struct, frozen=True, gc=False):
 
     name: str
     id: Uuid
-    partitions: tuple[PartitionRegistration, ...] = ()
+    partitions: Partitions = ()
     sparse: tuple[int, ...] | None = None
 
     @property
@@ -129,29 +130,25 @@ class TopicDelta(msgspec.Struct, gc=False):
                 self.changes[partition] = found.without_elr()
 
     def apply(self) -> TopicImage:
+        """The same image if all is as before."""
         image, changes = self.image, self.changes
         if not changes:
             return image
+        before = image.partitions
         if image.sparse is None:
-            count = len(image.partitions)
-            if not count and tuple(changes) == _first(len(changes)):
-                return TopicImage(image.name, image.id, tuple(changes.values()))
-            partitions = list(image.partitions)
-            for partition, registration in changes.items():
-                if 0 <= partition < count:
-                    partitions[partition] = registration
-                elif partition == count:
-                    partitions.append(registration)
-                    count += 1
-                else:
-                    break
+            if before or tuple(changes) != _first(len(changes)):
+                after = changed(before, changes)
             else:
-                return TopicImage(image.name, image.id, tuple(partitions))
+                after = in_rows(changes.values())
+            if after is not None:
+                return image if after == before else TopicImage(image.name, image.id, after)
         both = {**dict(image.items()), **changes}
         ids = tuple(sorted(both))
-        dense = ids == _first(len(ids))
-        partitions = [both[partition] for partition in ids]
-        return TopicImage(image.name, image.id, tuple(partitions), None if dense else ids)
+        sparse = None if ids == _first(len(ids)) else ids
+        after = in_rows([both[partition] for partition in ids])
+        if after == before and sparse == image.sparse:
+            return image
+        return TopicImage(image.name, image.id, after, sparse)
 
     def local_changes(self, broker: int) -> LocalChanges:
         """What this delta means to one broker."""

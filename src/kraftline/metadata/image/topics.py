@@ -165,10 +165,10 @@ class TopicsDelta:
         by_id, gone = image.by_id, self.deleted
         fresh: dict[Uuid, TopicImage] = {}
         for topic_id, delta in self.changed.items():
-            # A delta with partitions before it began from the image's topic.
-            before = delta.image if delta.image.partitions else by_id.get(topic_id)
             topic = delta.apply()
-            if topic != before:
+            if topic is delta.image and topic.partitions:
+                continue  # a delta with partitions before it began from the image's topic
+            if delta.image.partitions or topic != by_id.get(topic_id):
                 fresh[topic_id] = topic
         if gone:
             # One that was removed and made again just as it was stays where it is.
