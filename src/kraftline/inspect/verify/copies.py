@@ -12,7 +12,9 @@ import msgspec
 
 from kraftline.errors import KraftlineError, NotKafka
 from kraftline.inspect.verify.findings import Report
-from kraftline.inspect.verify.replay import listed, whole_snapshots
+from kraftline.inspect.verify.metadata_dirs import holds_metadata, whole_snapshots
+from kraftline.inspect.verify.quorum import quorum_difference, snapshot_quorum
+from kraftline.inspect.verify.replay import listed
 from kraftline.inspect.verify.replay_difference import differences
 from kraftline.inspect.verify.replay_reading import Head, read_heads, snapshot_image
 from kraftline.storage import meta_properties
@@ -20,9 +22,8 @@ from kraftline.storage.detect import PathKind
 from kraftline.storage.files import unreadable
 from kraftline.storage.log_dir import read_log_directory
 from kraftline.storage.meta_properties import read_meta_properties
-from kraftline.storage.names import METADATA_TOPIC, SnapshotId
+from kraftline.storage.names import SnapshotId
 from kraftline.storage.partition_dir import read_partition_directory
-from kraftline.storage.snapshot_file import SnapshotReader
 
 LOGS = "log-divergence"
 SNAPSHOTS = "snapshot-divergence"
@@ -74,7 +75,7 @@ def _copies(paths: Sequence[tuple[str, PathKind]]) -> Iterator[_Copy]:
         seen.add(real)
         try:
             directory = read_partition_directory(path)
-            if directory.name is None or directory.name.topic != METADATA_TOPIC:
+            if not holds_metadata(directory):
                 continue
             beside = os.path.join(os.path.dirname(real), meta_properties.NAME)
             if os.path.exists(beside):
@@ -100,7 +101,9 @@ class _Stretch(msgspec.Struct):
 
 def _logs(one: _Copy, other: _Copy, report: Report) -> bool:
     """Whether they are copies of one log at all."""
-    shared, stretches = _compare(read_heads(one.segments), read_heads(other.segments))
+    shared, stretches = _compare(
+        read_heads(one.segments, report.read_again), read_heads(other.segments, report.read_again)
+    )
     if not shared and stretches:
         text = f"not one batch is the same as in {one.path}, though offsets are"
         if one.cluster_id is None:
@@ -192,11 +195,12 @@ def _snapshot(id: SnapshotId, one: str, other: str, report: Report) -> None:
             return
     except OSError as error:
         raise unreadable(other, error) from error
-    if _quorum(one) != _quorum(other):
+    quorum = quorum_difference(snapshot_quorum(one), snapshot_quorum(other))
+    if quorum:
         report.add(
             SNAPSHOTS,
             other,
-            f"its kraft.version or voters are not those of {one}; the cause is unknown",
+            f"its quorum is not that of {one}: {quorum}; the cause is unknown",
             offset=id.end_offset,
         )
     mine, theirs = snapshot_image(one), snapshot_image(other)
@@ -209,10 +213,3 @@ def _snapshot(id: SnapshotId, one: str, other: str, report: Report) -> None:
             "likely one of them does not equal the log either, which says more",
             offset=id.end_offset,
         )
-
-
-def _quorum(path: str) -> object:
-    with SnapshotReader(path) as reader:
-        # Nodes write the voters in no particular order.
-        voters = () if reader.voters is None else reader.voters.voters
-        return reader.kraft_version, frozenset(voters)

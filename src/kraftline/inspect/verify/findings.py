@@ -89,6 +89,10 @@ MEANINGS: Final[dict[str, str]] = {
         "A node that starts from this snapshot has another state than one that replays the log; "
         "which of the two a broker or controller has depends on when it was last started."
     ),
+    "snapshot-quorum": (
+        "A node that starts from this snapshot counts other nodes as voters than one that reads "
+        "the log: they may elect different leaders, or none."
+    ),
     "snapshot-divergence": "Nodes that start from these snapshots have different states.",
     "log-divergence": "These nodes have different histories, and may have different states.",
     "directory-name": "Kafka refuses to start with such a directory among its logs.",
@@ -235,6 +239,10 @@ class Report:
     def walked(self, count: int) -> None:
         """So many bytes more were read."""
         self.bytes += count
+        self.read_again(count)
+
+    def read_again(self, count: int) -> None:
+        """So many bytes more were done, though not for the first time: they do not count."""
         if self._progress is not None:
             self._progress(count)
 

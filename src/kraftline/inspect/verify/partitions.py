@@ -8,10 +8,14 @@ from typing import NamedTuple
 from kraftline.errors import BadData, NotKafka
 from kraftline.inspect.verify.findings import Report
 from kraftline.inspect.verify.headers import LogState
+from kraftline.inspect.verify.metadata_dirs import (
+    METADATA_TOPIC_ID,
+    holds_metadata,
+    whole_snapshots,
+)
 from kraftline.inspect.verify.replay import audit_snapshots
 from kraftline.inspect.verify.segments import Surroundings, verify_segment
 from kraftline.inspect.verify.snapshots import verify_snapshot
-from kraftline.schema.uuids import Uuid
 from kraftline.storage import checkpoints, clean_shutdown, partition_metadata, quorum_state
 from kraftline.storage.files import vanished
 from kraftline.storage.names import (
@@ -32,7 +36,6 @@ from kraftline.storage.partition_dir import (
 )
 from kraftline.storage.producer_snapshot import read_producer_snapshot
 
-METADATA_TOPIC_ID = Uuid.parse("AAAAAAAAAAAAAAAAAAAAAQ")
 _CODES = {
     checkpoints.LEADER_EPOCHS: "leader-epochs",
     partition_metadata.NAME: "partition-metadata",
@@ -62,7 +65,9 @@ def verify_partition(path: str, report: Report, *, clean: bool | None = None) ->
         clean = stopped_cleanly(os.path.dirname(os.path.abspath(path)))
     name = directory.name
     topic = None if name is None else name.topic
-    clean = clean and closed_at_stop(name)
+    if holds_metadata(directory):
+        topic = METADATA_TOPIC
+    clean = clean and closed_at_stop(name) and topic != METADATA_TOPIC
     for oddity in directory.oddities:
         _oddity(oddity, report)
     for snapshot in directory.snapshots:
@@ -76,7 +81,7 @@ def verify_partition(path: str, report: Report, *, clean: bool | None = None) ->
         return extent
     _producers(directory, extent, clean, report)
     _epochs(directory, extent, clean, report)
-    _working_files(directory, report)
+    _working_files(directory, topic, report)
     if directory.topic_id is not None:
         report.read_file(0)
         if topic == METADATA_TOPIC and directory.topic_id != METADATA_TOPIC_ID:
@@ -218,11 +223,10 @@ def verify_epoch_order(
         previous = entry
 
 
-def _working_files(directory: PartitionDirectory, report: Report) -> None:
+def _working_files(directory: PartitionDirectory, topic: str | None, report: Report) -> None:
     leaving = 0
     for file in directory.working_files:
         if file.name.working is Working.SWAP and file.name.kind is FileKind.LOG:
-            topic = None if directory.name is None else directory.name.topic
             segment = Segment(file.name.offset, file.path, file.size)
             around = Surroundings(topic)
             verify_segment(segment, around, LogState(), report, newest=False)
@@ -239,7 +243,7 @@ def _working_files(directory: PartitionDirectory, report: Report) -> None:
 def _metadata_log(
     directory: PartitionDirectory, extent: Extent | None, log: LogState, report: Report
 ) -> None:
-    whole = [s.id.end_offset for s in directory.snapshots if s.state is SnapshotState.WHOLE]
+    whole = [snapshot.id.end_offset for snapshot in whole_snapshots(directory)]
     if extent is not None and extent.start > 0 and max(whole, default=-1) < extent.start:
         report.add(
             "snapshot-missing",

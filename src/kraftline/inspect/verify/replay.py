@@ -1,4 +1,5 @@
-"""The metadata audit of one directory: every snapshot against the replay of the log up to its end.
+"""The metadata audit of one directory: every snapshot against the replay of the log up to its end,
+records and quorum.
 
 The log is read once, in pieces. The replay goes on from its own state after each snapshot, so
 that a fault is told of in every snapshot that has it.
@@ -9,18 +10,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kraftline.errors import KraftlineError, NotKafka
-from kraftline.inspect.history.decoding import Record
 from kraftline.inspect.history.transactions import Replay
 from kraftline.inspect.history.trouble import Trouble
 from kraftline.inspect.verify.findings import Report
+from kraftline.inspect.verify.metadata_dirs import whole_snapshots
+from kraftline.inspect.verify.quorum import quorum_difference, quorum_of
 from kraftline.inspect.verify.replay_causes import UNKNOWN, Causes
 from kraftline.inspect.verify.replay_difference import Difference, differences, in_words
-from kraftline.inspect.verify.replay_reading import between, read_pieces, snapshot_image
+from kraftline.inspect.verify.replay_reading import Piece, between, read_pieces, snapshot_image
 from kraftline.metadata.image import EMPTY, MetadataDelta, MetadataImage, Provenance
-from kraftline.storage.names import SnapshotState
+from kraftline.raft.control_state import ControlState
 from kraftline.storage.partition_dir import PartitionDirectory, SnapshotFile
+from kraftline.storage.snapshot_file import SnapshotReader
 
 CODE = "snapshot-replay"
+QUORUM = "snapshot-quorum"
 _NAMED = 10
 
 
@@ -37,11 +41,6 @@ def audit_snapshots(directory: PartitionDirectory, report: Report) -> None:
         report.note(CODE, directory.path, "the log changed while it was replayed: try again")
 
 
-def whole_snapshots(directory: PartitionDirectory) -> list[SnapshotFile]:
-    found = [each for each in directory.snapshots if each.state is SnapshotState.WHOLE]
-    return sorted(found, key=lambda each: each.id)
-
-
 class _Audit:
     def __init__(
         self,
@@ -56,14 +55,16 @@ class _Audit:
         self.report = report
         # None while it is not known what came before.
         self.replay: Replay | None = None
+        self.quorum = ControlState()
         self.refused: list[Trouble] = []
         self.unchecked: list[SnapshotFile] = []
 
     def run(self) -> None:
         at, reached = 0, None
-        for piece in read_pieces(self.segments):
+        for piece in read_pieces(self.segments, self.report.read_again):
             if piece.first_offset != reached:
                 self.replay = self._begin(EMPTY) if piece.first_offset == 0 else None
+                self.quorum = ControlState()
             position = piece.first_offset
             while at < len(self.snapshots):
                 end = self.snapshots[at].id.end_offset
@@ -72,11 +73,11 @@ class _Audit:
                 if end < position:
                     self.unchecked.append(self.snapshots[at])
                 else:
-                    self._take(between(piece.records, position, end))
+                    self._take(piece, position, end)
                     position = end
                     self._meet(self.snapshots[at])
                 at += 1
-            self._take(between(piece.records, position, piece.next_offset))
+            self._take(piece, position, piece.next_offset)
             reached = piece.next_offset
             if at == len(self.snapshots):
                 break
@@ -85,14 +86,18 @@ class _Audit:
     def _begin(self, image: MetadataImage) -> Replay:
         return Replay(MetadataDelta(image), self.refused.append)
 
-    def _take(self, records: Sequence[Record]) -> None:
+    def _take(self, piece: Piece, start: int, end: int) -> None:
         if self.replay is not None:
-            self.replay.take(records)
+            self.replay.take(between(piece.records, start, end))
+            for control in between(piece.controls, start, end):
+                self.quorum.add(control.offset, [control.message])
 
     def _meet(self, snapshot: SnapshotFile) -> None:
         """The replay has come to a snapshot's end: compare, or begin there."""
         try:
             theirs = snapshot_image(snapshot.path)
+            self.report.read_again(snapshot.size)
+            self._meet_quorum(snapshot)
         except KraftlineError:
             return  # not whole, which is a finding of its own, or gone
         if self.replay is None:
@@ -106,6 +111,22 @@ class _Audit:
         found = differences(ours, theirs)
         if found:
             self._tell(snapshot, found, ours, theirs)
+
+    def _meet_quorum(self, snapshot: SnapshotFile) -> None:
+        """Nothing comes before what formatting writes, whose end is offset 0."""
+        with SnapshotReader(snapshot.path) as reader:
+            if self.replay is None or snapshot.id.end_offset == 0:
+                self.quorum.add_snapshot(reader)
+                return
+            found = quorum_difference(quorum_of(self.quorum), quorum_of(reader))
+        if found:
+            self.report.add(
+                QUORUM,
+                snapshot.path,
+                f"its quorum is not that of the log up to offset {snapshot.id.end_offset - 1}: "
+                f"{found}",
+                offset=snapshot.id.end_offset,
+            )
 
     def _tell(
         self,

@@ -9,12 +9,15 @@ from typing import NamedTuple
 
 import google_crc32c
 
-from kraftline.inspect.history.decoding import Record, decode
+from kraftline.errors import BadData
+from kraftline.inspect.history.decoding import Progress, Record, decode
 from kraftline.inspect.history.transactions import Replay
 from kraftline.inspect.history.trouble import Trouble
 from kraftline.metadata.image import EMPTY, MetadataDelta, MetadataImage, Provenance
-from kraftline.records.framing import as_view
+from kraftline.records.control import read_control
+from kraftline.records.framing import as_view, batches
 from kraftline.records.kernel import active as kernel
+from kraftline.schema.types import Message
 from kraftline.storage.segment import Damage, SegmentReader
 from kraftline.storage.snapshot_file import SnapshotReader
 
@@ -39,23 +42,26 @@ class Head(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Neighbouring batches without a gap: their records that say something, in order."""
+    """Neighbouring batches without a gap: their records that say something, in order, and those of
+    control batches."""
 
     first_offset: int
     next_offset: int
-    records: list[Record]
+    records: Sequence[Record]
+    controls: Sequence[Record]
 
 
-def read_heads(segments: Sequence[str]) -> Iterator[Head]:
-    """The headers of all sound batches; what is not sound is left out (and told of elsewhere)."""
-    for _, heads in _windows(segments):
+def read_heads(segments: Sequence[str], progress: Progress | None = None) -> Iterator[Head]:
+    """The headers of all sound batches; what is not sound is left out (and told of elsewhere).
+    `progress` hears of the bytes that are done."""
+    for _, heads in _windows(segments, progress):
         for head, _ in heads:
             yield head
 
 
-def read_pieces(segments: Sequence[str]) -> Iterator[Piece]:
+def read_pieces(segments: Sequence[str], progress: Progress | None = None) -> Iterator[Piece]:
     """The records of a log. A batch or a record that cannot be read is a gap between pieces."""
-    for data, heads in _windows(segments):
+    for data, heads in _windows(segments, progress):
         base = heads[0][0].position if heads else 0
         first = 0
         for at in range(1, len(heads) + 1):
@@ -69,13 +75,30 @@ def _split(data: memoryview, base: int, heads: Sequence[tuple[Head, bool]]) -> I
     """One piece, or those between its records that cannot be read."""
     unread: list[Trouble] = []
     records = _records(data, base, heads, unread.append)
+    controls = list(_controls(data, base, heads))
     start, end = heads[0][0].base_offset, heads[-1][0].last_offset + 1
     bad = [trouble.offset for trouble in unread]
     for offset in sorted(each for each in bad if each is not None):
-        yield Piece(start, offset, list(between(records, start, offset)))
+        yield Piece(
+            start, offset, between(records, start, offset), between(controls, start, offset)
+        )
         start = offset + 1
     if None not in bad:
-        yield Piece(start, end, list(between(records, start, end)) if bad else records)
+        yield Piece(start, end, between(records, start, end), between(controls, start, end))
+
+
+def _controls(data: memoryview, base: int, heads: Sequence[tuple[Head, bool]]) -> Iterator[Record]:
+    for head, is_control in heads:
+        if is_control:
+            start = head.position - base
+            try:
+                for batch in batches(bytes(data[start : start + head.size])):
+                    for record in batch.records(check_crc=False):
+                        message = read_control(record).message
+                        if isinstance(message, Message):
+                            yield Record(record.offset, message)
+            except BadData:
+                continue  # a finding of another check
 
 
 def _records(
@@ -103,7 +126,9 @@ def _touching(heads: Sequence[tuple[Head, bool]], at: int) -> bool:
     return before.position + before.size == heads[at][0].position
 
 
-def _windows(segments: Sequence[str]) -> Iterator[tuple[memoryview, list[tuple[Head, bool]]]]:
+def _windows(
+    segments: Sequence[str], progress: Progress | None
+) -> Iterator[tuple[memoryview, list[tuple[Head, bool]]]]:
     """Bytes from the first sound batch on, and (header, is a control batch) of each in them."""
     table = array("q", bytes(8 * kernel.STRIDE * _ROWS))
     for path in segments:
@@ -119,6 +144,8 @@ def _windows(segments: Sequence[str]) -> Iterator[tuple[memoryview, list[tuple[H
                     heads += _heads(view, base, table, rows, path)
                 if heads:
                     yield view[heads[0][0].position - base : run.end], heads
+                if progress is not None:
+                    progress(run.end - run.start)
 
 
 def _heads(
