@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kraftline.config.key import Type
+from kraftline.config.tables import BROKER
+
 HIDDEN = "[hidden]"
 _MAX_LONG = 2**63 - 1
 _MAX_INT = 2**31 - 1
 _MS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000), ("ms", 1))
 _SIZES = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 _DURATIONS = {"ms": 1, "seconds": 1000, "minutes": 60_000, "hours": 3_600_000}
-# Keys whose values are of Kafka's type "password", or hold one.
-_SECRET_ENDS = ("password", "secret", "jaas.config", "keystore.key", "private.key", "credentials")
+# Keys of Kafka's type "password", also behind a listener's prefix; and what plugins call theirs.
+_SECRET_ENDS = (
+    *(key.name for key in BROKER.values() if key.type is Type.PASSWORD),
+    *("password", "passphrase", "secret", "private.key", "credentials"),
+)
 
 
 def is_secret(key: str) -> bool:
