@@ -9,6 +9,7 @@ from __future__ import annotations
 from struct import Struct, unpack_from
 
 from kraftline.errors import Corrupt, Truncated
+from kraftline.schema.lent import Lent
 from kraftline.schema.uuids import Uuid
 
 try:
@@ -544,16 +545,31 @@ class Writer:
     buf = cython.declare(cython.p_uchar)
     pos = cython.declare(cython.Py_ssize_t, visibility="readonly")
     room = cython.declare(cython.Py_ssize_t)
+    lent = cython.declare(list)
 
     def __init__(self, room: cython.Py_ssize_t = 256) -> None:
         self.data = bytearray(room)
         self.buf = self.data
         self.pos = 0
         self.room = room
+        self.lent = []
 
     def clear(self) -> None:
         """Start again, in the same buffer."""
         self.pos = 0
+        self.lent = []
+
+    def parts(self) -> list:
+        """What was written, cut where bytes were lent: bytes and sources in turn."""
+        whole = self.getvalue()
+        found = []
+        at = 0
+        for cut, source in self.lent:
+            found.append(whole[at:cut])
+            found.append(source)
+            at = cut
+        found.append(whole[at:])
+        return found
 
     def getvalue(self) -> bytes:
         if cython.compiled:
@@ -696,6 +712,10 @@ class Writer:
 
     @cython.cfunc
     def _blob(self, v, compact: cython.bint) -> object:
+        if type(v) is Lent:
+            self._head(v.length, compact, True)
+            self.lent.append((self.pos, v.source))
+            return None
         raw: bytes = _plain(v)
         self._head(len(raw), compact, True)
         return self._raw(raw)
