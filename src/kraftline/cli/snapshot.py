@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import click
 
 from kraftline.cli.options import format_option
+from kraftline.cli.progress import Bar
 from kraftline.cli.snapshot_output import show_edited, show_written
 from kraftline.inspect.history.moments import Moment, parse_moment
 from kraftline.inspect.snapshots import (
@@ -107,7 +108,8 @@ def write(
 
     How a node starts from it: see `kraftline snapshot edit --help`.
     """
-    state = read_state(paths, as_of)
+    with Bar(None, "replaying"):
+        state = read_state(paths, as_of)
     if release_version is not None:
         try:
             version = from_release(release_version)
@@ -122,7 +124,8 @@ def write(
         state, quorum = edited.state, edited.quorum
     _check_loss(state, lost, accept_loss)
     path = target_of(out, state, force=force)
-    written = write_state(state, path, accept_loss=accept_loss)
+    with Bar(None, "writing"):
+        written = write_state(state, path, accept_loss=accept_loss)
     show_written(form, written, state.notes, lost, quorum)
 
 
@@ -205,16 +208,18 @@ def edit(
         raise click.UsageError(str(error)) from None
     if not edits and voters is None:
         raise click.UsageError("nothing to change; `kraftline snapshot write` writes it as it is")
-    state = read_state(paths, as_of)
-    edited = edit_state(
-        state,
-        edits,
-        voters=voters,
-        listener=controller_listener,
-        delete_orphans=delete_orphans,
-        unclean=unclean,
-    )
+    with Bar(None, "replaying"):
+        state = read_state(paths, as_of)
+        edited = edit_state(
+            state,
+            edits,
+            voters=voters,
+            listener=controller_listener,
+            delete_orphans=delete_orphans,
+            unclean=unclean,
+        )
     _check_loss(edited.state, losses(edited.state), accept_loss)
     path = target_of(out, edited.state, force=force, edited=True)
-    written = write_state(edited.state, path, accept_loss=accept_loss)
+    with Bar(None, "writing"):
+        written = write_state(edited.state, path, accept_loss=accept_loss)
     show_edited(form, edited, written)

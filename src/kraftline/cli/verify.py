@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
-import time
 from typing import Any
 
 import click
 import msgspec
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
 
 from kraftline.cli.options import format_option
+from kraftline.cli.progress import Bar
 from kraftline.errors import NotKafka
 from kraftline.inspect.verify import Finding, Summary, total_bytes, verify
 from kraftline.inspect.verify.text import FindingText, first_lines, summary_line
@@ -63,11 +55,11 @@ def command(
       kraftline verify orders-0/00000000000000000000.log --format jsonl
     """
     printer = _PRINTERS[form](first)
-    with _Bar(paths) as bar:
+    with Bar(lambda: total_bytes(paths), "checking") as bar:
         try:
             summary = verify(
                 paths,
-                lambda finding: bar.around(lambda: printer.finding(finding)),
+                lambda finding: bar.aside(lambda: printer.finding(finding)),
                 progress=bar.advance,
                 first=first,
                 most=None if everything else _MOST,
@@ -167,51 +159,3 @@ def _plain(finding: Finding) -> dict[str, Any]:
         "meaning": finding.meaning or None,
         "start": finding.start.hex() or None,
     }
-
-
-class _Bar:
-    """A progress bar on a terminal, once the work has taken over a second."""
-
-    def __init__(self, paths: tuple[str, ...]) -> None:
-        self.paths = paths
-        self.started = time.monotonic()
-        self.progress: Progress | None = None
-        self.task: Any = None
-        self.waiting = 0
-        self.wanted = sys.stderr.isatty()
-
-    def __enter__(self) -> _Bar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.progress is not None:
-            self.progress.stop()
-
-    def advance(self, count: int) -> None:
-        if not self.wanted:
-            return
-        self.waiting += count
-        if self.progress is None:
-            if time.monotonic() - self.started < 1:
-                return
-            self.progress = Progress(
-                BarColumn(),
-                DownloadColumn(),
-                TransferSpeedColumn(),
-                TimeRemainingColumn(),
-                console=Console(stderr=True),
-                transient=True,
-            )
-            self.task = self.progress.add_task("", total=total_bytes(self.paths) or None)
-            self.progress.start()
-        self.progress.advance(self.task, self.waiting)
-        self.waiting = 0
-
-    def around(self, write: Any) -> None:
-        """Write to standard output without a bar in the middle of the line."""
-        if self.progress is None:
-            write()
-            return
-        self.progress.stop()
-        write()
-        self.progress.start()

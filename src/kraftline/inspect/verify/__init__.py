@@ -27,6 +27,7 @@ from kraftline.storage.names import (
     Working,
     parse_partition,
     parse_segment_file,
+    parse_snapshot,
 )
 from kraftline.storage.partition_dir import Companion, Segment
 
@@ -157,18 +158,23 @@ def _is_file(path: str) -> bool:
 
 
 def total_bytes(paths: Iterable[str]) -> int:
-    """About how much a walk of the paths will read, for a progress bar."""
+    """About how much a walk of the paths will read, for a progress bar. Metadata is read a second
+    time for the audit, and once more for each copy that it is compared with."""
     total = 0
+    metadata: list[int] = []
     for path in paths:
         if os.path.isfile(path):
             total += _size(path)
         for folder, _, names in os.walk(path):
-            total += sum(
+            size = sum(
                 _size(os.path.join(folder, name))
                 for name in names
                 if name.endswith((".log", ".checkpoint"))
             )
-    return total
+            total += size
+            if any(map(parse_snapshot, names)):
+                metadata.append(size)
+    return total + sum(metadata) * len(metadata)
 
 
 def _size(path: str) -> int:
