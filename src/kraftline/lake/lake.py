@@ -1,0 +1,86 @@
+"""A lake as its newest build has it: every table at the version that the build pins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Self
+
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder
+
+from kraftline.errors import KraftlineError
+from kraftline.lake import builds
+from kraftline.lake.builds import Build
+from kraftline.lake.files import is_local, normal
+from kraftline.lake.tables import TABLES
+
+
+class Lake:
+    """What it answers stays the same while other runs write: it goes on reading its build."""
+
+    def __init__(self, root: str, build: Build) -> None:
+        self.root = root
+        self.build = build
+        self._tables: dict[str, DeltaTable] = {}
+
+    @classmethod
+    def at(cls, root: str) -> Self:
+        """Open the newest build; KraftlineError where there is no lake, none of this layout, or
+        nothing built yet."""
+        root = normal(root)
+        if is_local(root) and not os.path.isdir(root):
+            raise KraftlineError(f"{root}: there is no such folder")
+        listed = builds.open_builds(root)
+        if listed is None:
+            raise KraftlineError(
+                f"{root}: not a lake; `kraftline history build --from PATH --to LAKE` makes one"
+            )
+        found = builds.read_builds(listed)
+        if not found:
+            raise KraftlineError(
+                f"{root}: nothing has been built yet: a first run is under way, or did not finish"
+            )
+        return cls(root, found[-1])
+
+    def table(self, name: str) -> DeltaTable:
+        """A table at its pinned version."""
+        if name not in self._tables:
+            if name not in self.build.versions:
+                known = ", ".join(sorted(self.build.versions))
+                raise KraftlineError(f"{self.root}: has no table {name}; there are {known}")
+            version = self.build.versions[name]
+            self._tables[name] = DeltaTable(f"{self.root}/{name}", version=version)
+        return self._tables[name]
+
+    def dataset(
+        self, name: str, where: str | None = None, columns: Sequence[str] | None = None
+    ) -> pa.Table:
+        """Rows of a table for which an SQL condition holds; only what it needs is read."""
+        found = self.table(name).scan(list(columns) if columns else None, where)
+        return _plain(found, name)
+
+    def query(self, sql: str, *names: str) -> pa.Table:
+        """The answer to an SQL query over the named tables."""
+        builder = QueryBuilder()
+        for name in names:
+            builder.register(name, self.table(name))
+        return _plain(builder.execute(sql), names[0])
+
+
+def _plain(stream: object, table: str) -> pa.Table:
+    """Rows with the types of the lake's columns; the engine has its own for texts.
+
+    `pa.table` would do it too, and brings pandas along, which takes longer than most questions.
+    """
+    rows = pa.RecordBatchReader.from_stream(stream).read_all()
+    own = TABLES[table].columns if table in TABLES else pa.schema([])
+    kinds = {field.name: field.type for field in own}
+    fields = [pa.field(field.name, _kind(field, kinds)) for field in rows.schema]
+    return rows.cast(pa.schema(fields))
+
+
+def _kind(field: pa.Field, kinds: dict[str, pa.DataType]) -> pa.DataType:
+    if field.name in kinds:
+        return kinds[field.name]
+    return pa.string() if pa.types.is_string_view(field.type) else field.type
