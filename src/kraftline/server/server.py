@@ -1,0 +1,104 @@
+"""Listeners: addresses that take connections, with limits."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+import time
+from collections import Counter
+
+from msgspec import Struct
+
+from kraftline.server.connection import Connection, Handle
+
+log = logging.getLogger(__name__)
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """Kafka's names: socket.request.max.bytes, connections.max.idle.ms, max.connections and
+    max.connections.per.ip."""
+
+    request_bytes: int = 104_857_600
+    idle_seconds: float = 600.0
+    connections: int = 2**31 - 1
+    connections_of_address: int = 2**31 - 1
+
+
+class Listener:
+    """One address. `name` is what Kafka calls it (PLAINTEXT, CONTROLLER, ...)."""
+
+    def __init__(
+        self,
+        name: str,
+        host: str,
+        port: int,
+        handle: Handle,
+        *,
+        limits: Limits | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self.name = name
+        self.host = host
+        self.port = port
+        self.limits = limits or Limits()
+        self._handle = handle
+        self._tls = tls
+        self._connections: set[Connection] = set()
+        self._addresses: Counter[str] = Counter()
+        self._server: asyncio.Server | None = None
+        self._sweeping: asyncio.Task[None] | None = None
+
+    @property
+    def connections(self) -> int:
+        return len(self._connections)
+
+    async def start(self) -> None:
+        """Take connections; afterwards `port` is the real one, also where it was 0."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(
+            lambda: Connection(self, self._handle, self.limits.request_bytes),
+            self.host or None,
+            self.port,
+            ssl=self._tls,
+            backlog=512,
+        )
+        self.port = self._server.sockets[0].getsockname()[1]
+        self._sweeping = asyncio.create_task(self._sweep())
+
+    async def stop(self) -> None:
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+        if self._server is not None:
+            self._server.close()
+        for connection in list(self._connections):
+            connection.close()
+        await asyncio.sleep(0)
+
+    def opened(self, connection: Connection) -> None:
+        """A connection says that it is there; it is sent away if there are too many."""
+        address = connection.peer.rpartition(":")[0]
+        self._connections.add(connection)
+        self._addresses[address] += 1
+        if len(self._connections) > self.limits.connections:
+            connection.close(f"{self.limits.connections:,} connections are allowed")
+        elif self._addresses[address] > self.limits.connections_of_address:
+            connection.close(
+                f"{self.limits.connections_of_address:,} connections of one address are allowed"
+            )
+
+    def closed(self, connection: Connection) -> None:
+        address = connection.peer.rpartition(":")[0]
+        self._connections.discard(connection)
+        self._addresses[address] -= 1
+        if not self._addresses[address]:
+            del self._addresses[address]
+
+    async def _sweep(self) -> None:
+        """Close what nobody has used for long."""
+        while True:
+            await asyncio.sleep(min(self.limits.idle_seconds / 4, 30))
+            before = time.monotonic() - self.limits.idle_seconds
+            for connection in list(self._connections):
+                if connection.last_active < before:
+                    connection.close("idle for too long")
