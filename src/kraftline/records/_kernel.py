@@ -85,7 +85,9 @@ _HEADER_KEY_BYTES = cython.declare(cython.longlong, 6)
 _HEADER_VALUE_BYTES = cython.declare(cython.longlong, 7)
 _NULL_HEADER_VALUES = cython.declare(cython.longlong, 8)
 _NOT_CONSECUTIVE = cython.declare(cython.longlong, 9)  # batches with gaps in their offsets
-_TOTALS = cython.declare(cython.longlong, 10)
+_OLDEST = cython.declare(cython.longlong, 10)  # of all timestamps of the call, as they were sent
+_NEWEST = cython.declare(cython.longlong, 11)
+_TOTALS = cython.declare(cython.longlong, 12)
 
 # What `positions` gives per record.
 _P_OFFSET = cython.declare(cython.longlong, 0)
@@ -172,6 +174,8 @@ HEADER_KEY_BYTES = _HEADER_KEY_BYTES
 HEADER_VALUE_BYTES = _HEADER_VALUE_BYTES
 NULL_HEADER_VALUES = _NULL_HEADER_VALUES
 NOT_CONSECUTIVE = _NOT_CONSECUTIVE
+OLDEST = _OLDEST
+NEWEST = _NEWEST
 TOTALS = _TOTALS
 P_OFFSET = _P_OFFSET
 P_TIMESTAMP = _P_TIMESTAMP
@@ -415,6 +419,38 @@ def scan(
     return n, pos, why
 
 
+def seek(
+    buf: cython.const[cython.uchar][::1],
+    start: cython.longlong,
+    end: cython.longlong,
+    offset: cython.longlong,
+):
+    """(where the first batch stands that ends at or after an offset, its size), by headers alone.
+
+    Where it is not in sight, (where the next header would stand, 0); a header that cannot be
+    gives its place and -1.
+    """
+    pos: cython.longlong = start
+    size: cython.longlong = 0
+    last: cython.longlong
+    with cython.nogil:
+        while end - pos >= 27:
+            size = _i32(buf, pos + 8) + 12
+            if size < 26:
+                size = -1
+                break
+            last = _i64(buf, pos)
+            if buf[pos + 16] == 2:
+                last += _i32(buf, pos + 23)
+            if last >= offset:
+                break
+            pos += size
+            size = 0
+        else:
+            size = 0
+    return pos, size
+
+
 def measure(
     buf: cython.const[cython.uchar][::1],
     table: cython.longlong[::1],
@@ -422,7 +458,11 @@ def measure(
     last: cython.longlong,
     totals: cython.longlong[::1],
 ):
-    """Check every record of rows first..last-1 and add up what decoding them will need."""
+    """Check every record of rows first..last-1 and add up what decoding them will need.
+
+    OLDEST and NEWEST are not sums but of this call alone, and of CreateTime; without such
+    records they are not set.
+    """
     row: cython.longlong
     t: cython.longlong = 0
     pos: cython.longlong
@@ -452,6 +492,11 @@ def measure(
     null_header_values: cython.longlong = 0
     gaps: cython.longlong
     not_consecutive: cython.longlong = 0
+    least_delta: cython.longlong
+    most_delta: cython.longlong
+    oldest: cython.longlong = 0
+    newest: cython.longlong = 0
+    timed: cython.longlong = 0
     most: cython.longlong = 0x7FFFFFFF
     far: cython.longlong
     most = most * 65536 * 65536 + most * 2 + 1  # 2**63 - 1, without a literal of that size
@@ -468,6 +513,8 @@ def measure(
             last_delta = table[t + _LAST_OFFSET_DELTA]
             append_time = table[t + _ATTRIBUTES] & 8
             gaps = 0
+            least_delta = most
+            most_delta = -most - 1
             if count < 0:
                 code = 1
                 break
@@ -507,6 +554,10 @@ def measure(
                         break
                     number = _varnum(buf, pos, n)
                     pos += n
+                if number < least_delta:
+                    least_delta = number
+                if number > most_delta:
+                    most_delta = number
                 if append_time == 0:
                     if number >= 0:
                         if base_timestamp > most - number:
@@ -625,6 +676,12 @@ def measure(
             if pos != end:
                 code = 3
                 break
+            if count > 0 and append_time == 0:
+                if timed == 0 or base_timestamp + least_delta < oldest:
+                    oldest = base_timestamp + least_delta
+                if timed == 0 or base_timestamp + most_delta > newest:
+                    newest = base_timestamp + most_delta
+                timed = 1
             records += count
             if gaps != 0:
                 not_consecutive += 1
@@ -641,6 +698,9 @@ def measure(
     totals[_HEADER_VALUE_BYTES] += header_value_bytes
     totals[_NULL_HEADER_VALUES] += null_header_values
     totals[_NOT_CONSECUTIVE] += not_consecutive
+    if timed != 0:
+        totals[_OLDEST] = oldest
+        totals[_NEWEST] = newest
 
 
 @cython.cfunc
