@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from kraftline.errors import Corrupt, NotRepresentable
+from kraftline.storage.index_builder import IndexBuilder
 from kraftline.storage.offset_index import read_offset_index
 from kraftline.storage.segment import SegmentReader
-from kraftline.storage.segment_write import IndexBuilder, rebuild_indexes, write_segment
+from kraftline.storage.segment_write import rebuild_indexes, write_segment
 from kraftline.storage.time_index import read_time_index
 from tests.fixture_files import FIXTURES, name_of
 from tests.storage.batches import one_batch, some_batches
@@ -54,7 +55,7 @@ def test_rebuilt_indexes_are_those_of_kafka(path: Path) -> None:
         for n, frame in enumerate(frames):
             if n in stops:
                 builder.reopen(frame.position)
-            builder.add(frame)
+            builder.add(frame.position, frame.last_offset, frame.max_timestamp)
         builder.close()
         if (builder.offset_index(), builder.time_index()) == real:
             return

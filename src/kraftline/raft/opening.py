@@ -10,7 +10,6 @@ import msgspec
 from kraftline.raft import leadership
 from kraftline.raft.claim import Claim
 from kraftline.raft.control_state import ControlState
-from kraftline.raft.epochs import LeaderEpochs
 from kraftline.raft.recovery import Recovery, recover
 from kraftline.raft.segment_log import Encoded, LogView, SegmentLog
 from kraftline.raft.settings import LogSettings
@@ -18,6 +17,7 @@ from kraftline.raft.snapshots import Snapshots
 from kraftline.records.control import build_control_batch
 from kraftline.schema.control.voters_record import Endpoint
 from kraftline.storage.files import sync_directory
+from kraftline.storage.leader_epochs import LeaderEpochs
 from kraftline.storage.names import METADATA_TOPIC
 
 

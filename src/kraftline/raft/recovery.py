@@ -14,13 +14,14 @@ import msgspec
 
 from kraftline.errors import BadData
 from kraftline.raft.control_state import ControlState
-from kraftline.raft.epochs import LeaderEpochs
 from kraftline.raft.problems import LogRefused
 from kraftline.raft.walk import Walked, walk_segment, whole_batches_after
 from kraftline.schema.uuids import Uuid
 from kraftline.storage import partition_metadata
 from kraftline.storage.checkpoints import LEADER_EPOCHS, read_leader_epochs
-from kraftline.storage.files import sync_directory
+from kraftline.storage.files import sync_directory, write_if_other
+from kraftline.storage.index_builder import IndexBuilder
+from kraftline.storage.leader_epochs import LeaderEpochs
 from kraftline.storage.names import (
     FileKind,
     SnapshotId,
@@ -32,8 +33,6 @@ from kraftline.storage.names import (
 from kraftline.storage.partition_dir import Segment, read_partition_directory
 from kraftline.storage.partition_metadata import PartitionMetadata, write_partition_metadata
 from kraftline.storage.producer_snapshot import format_producer_snapshot
-from kraftline.storage.segment_append import write_if_other
-from kraftline.storage.segment_write import IndexBuilder
 from kraftline.storage.snapshot_file import SnapshotReader
 
 TOPIC_ID = Uuid((1).to_bytes(16, "big"))

@@ -85,6 +85,18 @@ def write_aside(path: Path, data: bytes, *, suffix: str = ".tmp") -> None:
         raise unwritable(target, error) from error
 
 
+def write_if_other(path: Path, data: bytes) -> bool:
+    """Replace a file unless it has just these bytes; whether it was replaced."""
+    try:
+        with open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_size == len(data) and file.read() == data:
+                return False
+    except FileNotFoundError:
+        pass
+    write_aside(path, data)
+    return True
+
+
 def sync_directory(path: Path) -> None:
     """Make names in a directory durable: a rename alone may be lost in a crash."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)

@@ -147,5 +147,17 @@ def format_offset_index(
     return both.tobytes() + bytes(zero_tail)
 
 
+def encode_offset_index(index: OffsetIndex, start: int = 0) -> bytes:
+    """The bytes of a parsed index, from its entry `start` on."""
+    # Both columns to the same length, though an appender may be adding an entry meanwhile.
+    positions = index.positions[start:]
+    both = array("i", bytes(2 * positions.itemsize * len(positions)))
+    both[0::2] = index.relative_offsets[start : start + len(positions)]
+    both[1::2] = positions
+    if sys.byteorder == "little":
+        both.byteswap()
+    return both.tobytes()
+
+
 def write_offset_index(path: Path, base_offset: int, entries: Iterable[OffsetEntry]) -> None:
     write_aside(path, format_offset_index(base_offset, entries))

@@ -11,11 +11,11 @@ import os
 from collections.abc import Sequence
 
 from kraftline.storage.batch_search import frame_at
-from kraftline.storage.files import Path, sync_directory, write_aside
+from kraftline.storage.files import Path, sync_directory, write_if_other
+from kraftline.storage.index_builder import INDEX_INTERVAL, IndexBuilder
 from kraftline.storage.names import FileKind, format_segment_file
-from kraftline.storage.offset_index import format_offset_index
-from kraftline.storage.segment_write import INDEX_INTERVAL, IndexBuilder
-from kraftline.storage.time_index import format_time_index
+from kraftline.storage.offset_index import encode_offset_index
+from kraftline.storage.time_index import encode_time_index
 
 # How many buffers one system call takes; Linux has 1024.
 _AT_ONCE = 512
@@ -47,7 +47,7 @@ class SegmentAppender:
         write_if_other(self._name(FileKind.TIME_INDEX), self._indexes.time_index())
         self._offset_index = os.open(self._name(FileKind.OFFSET_INDEX), _APPEND, 0o644)
         self._time_index = os.open(self._name(FileKind.TIME_INDEX), _APPEND, 0o644)
-        self._forget_written()
+        self._note_written()
         # A name that is not flushed may be gone after a crash, with all that was acknowledged.
         sync_directory(self.directory)
 
@@ -59,7 +59,7 @@ class SegmentAppender:
             frame = frame_at(batch, 0, self.size)
             if self.first_timestamp is None:
                 self.first_timestamp = frame.max_timestamp
-            self._indexes.add(frame)
+            self._indexes.add(self.size, frame.last_offset, frame.max_timestamp)
             self.size += frame.size
         self._write_entries()
 
@@ -92,31 +92,17 @@ class SegmentAppender:
                 rest[0] = memoryview(rest[0])[written:]
 
     def _write_entries(self) -> None:
-        offsets, times = self._indexes.offset_entries, self._indexes.time_entries[self._kept :]
+        offsets = encode_offset_index(self._indexes.offsets, self._offsets_written)
+        times = encode_time_index(self._indexes.times, self._times_written)
         if offsets:
-            os.write(self._offset_index, format_offset_index(self.base_offset, offsets))
+            os.write(self._offset_index, offsets)
         if times:
-            os.write(self._time_index, format_time_index(self.base_offset, times))
-        if offsets or times:
-            self._forget_written()
+            os.write(self._time_index, times)
+        self._note_written()
 
-    def _forget_written(self) -> None:
-        """Entries are in the files; the builder needs only the latest time for what follows."""
-        self._indexes.offset_entries.clear()
-        del self._indexes.time_entries[:-1]
-        self._kept = len(self._indexes.time_entries)
+    def _note_written(self) -> None:
+        self._offsets_written = len(self._indexes.offsets)
+        self._times_written = len(self._indexes.times)
 
     def _name(self, kind: FileKind) -> str:
         return os.path.join(self.directory, format_segment_file(self.base_offset, kind))
-
-
-def write_if_other(path: Path, data: bytes) -> bool:
-    """Replace a file unless it has just these bytes; whether it was replaced."""
-    try:
-        with open(path, "rb") as file:
-            if os.fstat(file.fileno()).st_size == len(data) and file.read() == data:
-                return False
-    except FileNotFoundError:
-        pass
-    write_aside(path, data)
-    return True

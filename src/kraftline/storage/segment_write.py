@@ -1,11 +1,4 @@
-"""Write a segment as Kafka would have: the `.log`, and the two indexes that go with it.
-
-An index gets an entry before a batch is added when more than `index.interval.bytes` have been
-written since the last one. That is Kafka's rule when it appends (4.x: batch by batch) and when it
-recovers a segment, so indexes built here are Kafka's byte for byte, unless a broker was stopped
-in between (it forgets its count and notes the latest time at every close) or, before 4.0, a
-follower appended several batches at once.
-"""
+"""Write a segment as Kafka would have: the `.log`, and the two indexes that go with it."""
 
 from __future__ import annotations
 
@@ -15,57 +8,9 @@ from collections.abc import Iterable
 from kraftline.errors import Corrupt, NotRepresentable
 from kraftline.storage.batch_search import HEADER, OVERHEAD, Frame, frame_at, implausible
 from kraftline.storage.files import Path, sync_directory, write_aside
-from kraftline.storage.names import MAX_INT, FileKind, base_offset_of
-from kraftline.storage.offset_index import OffsetEntry, format_offset_index
+from kraftline.storage.index_builder import INDEX_INTERVAL, IndexBuilder
+from kraftline.storage.names import FileKind, base_offset_of
 from kraftline.storage.segment import SegmentReader
-from kraftline.storage.time_index import NO_TIMESTAMP, TimeEntry, format_time_index
-
-INDEX_INTERVAL = 4096
-
-
-class IndexBuilder:
-    """Both indexes of a segment, built from its batches in order."""
-
-    def __init__(self, base_offset: int, interval: int = INDEX_INTERVAL) -> None:
-        self.base_offset = base_offset
-        self.interval = interval
-        self.offset_entries: list[OffsetEntry] = []
-        self.time_entries: list[TimeEntry] = []
-        self._indexed = 0
-        self._latest = TimeEntry(NO_TIMESTAMP, base_offset)
-
-    def add(self, frame: Frame) -> None:
-        if not 0 <= frame.last_offset - self.base_offset <= MAX_INT:
-            raise NotRepresentable(
-                f"offset {frame.last_offset} is too far from the segment's base offset "
-                f"{self.base_offset}: start a new segment"
-            )
-        if frame.max_timestamp > self._latest.timestamp:
-            self._latest = TimeEntry(frame.max_timestamp, frame.last_offset)
-        if frame.position - self._indexed > self.interval:
-            self.offset_entries.append(OffsetEntry(frame.last_offset, frame.position))
-            self._note_time()
-            self._indexed = frame.position
-
-    def reopen(self, position: int) -> None:
-        """What a broker's stop and start with `position` bytes written does to the indexes."""
-        self._note_time()
-        self._indexed = position
-
-    def offset_index(self) -> bytes:
-        return format_offset_index(self.base_offset, self.offset_entries)
-
-    def time_index(self) -> bytes:
-        return format_time_index(self.base_offset, self.time_entries)
-
-    def close(self) -> None:
-        """A closed segment ends its time index with the latest time in it."""
-        self._note_time()
-
-    def _note_time(self) -> None:
-        last = self.time_entries[-1].timestamp if self.time_entries else NO_TIMESTAMP
-        if self._latest.timestamp > last:
-            self.time_entries.append(self._latest)
 
 
 def rebuild_indexes(
@@ -83,7 +28,7 @@ def rebuild_indexes(
             )
     builder = IndexBuilder(log.base_offset if base_offset is None else base_offset, interval)
     for frame in log.frames():
-        builder.add(frame)
+        builder.add(frame.position, frame.last_offset, frame.max_timestamp)
     if closed:
         builder.close()
     return builder.offset_index(), builder.time_index()
@@ -110,7 +55,7 @@ def write_segment(
     with open(target, "xb") as file:
         for item in batches:
             for frame in _frames(memoryview(item), position):
-                builder.add(frame)
+                builder.add(frame.position, frame.last_offset, frame.max_timestamp)
                 next_offset = frame.last_offset + 1
             position += file.write(item)
         file.flush()

@@ -107,5 +107,20 @@ def format_time_index(
     return bytes(out) + bytes(zero_tail)
 
 
+def encode_time_index(index: TimeIndex, start: int = 0) -> bytes:
+    """The bytes of a parsed index, from its entry `start` on."""
+    # All columns to the same length, though an appender may be adding an entry meanwhile.
+    relative = index.relative_offsets[start:]
+    halves = array("i", index.timestamps[start : start + len(relative)].tobytes())
+    words = array("i", bytes(3 * relative.itemsize * len(relative)))
+    words[2::3] = relative
+    if sys.byteorder == "little":
+        words[0::3], words[1::3] = halves[1::2], halves[0::2]
+        words.byteswap()
+    else:
+        words[0::3], words[1::3] = halves[0::2], halves[1::2]
+    return words.tobytes()
+
+
 def write_time_index(path: Path, base_offset: int, entries: Iterable[TimeEntry]) -> None:
     write_aside(path, format_time_index(base_offset, entries))
