@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from kraftline.cli.main import verbs
 from kraftline.storage.meta_properties import read_meta_properties
 from kraftline.storage.snapshot_file import SnapshotReader
-from tests.inspect.damage import FIXTURES
+from tests.inspect.damage import FIXTURES, copy
 from tests.metadata.replaying import digest
 from tests.oracle.driver import Driver, wait_until
 from tests.oracle.dump import Decoder, dump_text, parse_log
@@ -24,6 +24,7 @@ from tests.oracle.lines import Json
 
 pytestmark = pytest.mark.oracle
 METADATA = "__cluster_metadata-0"
+OLDER = "3.9.2"
 
 
 def snapshot(*arguments: str | Path) -> Result:
@@ -145,6 +146,52 @@ def test_kafka_starts_from_an_edited_snapshot_and_brokers_follow_it(
         assert left.name.endswith("-stray")
     said = (lived_in.directory(1) / "server.log").read_text()
     assert "Encountered fatal fault" not in said
+
+
+def test_kafka_3_9_starts_from_a_snapshot_that_was_written_for_it(tmp_path: Path) -> None:
+    """Of a log of 4.x: what 3.9 has no words for is left out, and the rest goes on."""
+    with KraftCluster(tmp_path / "cluster", dynamic=True) as kafka:
+        kafka.start()
+        with Driver(kafka.bootstrap) as driver:
+            driver.do("createTopic", name="orders", partitions=2)
+            driver.do("config", type="topic", name="orders", set={"retention.ms": "1000000"})
+            driver.wait_isr("orders", 1)
+            driver.produce("orders", [{"v": "by 4.x"}], partition=1)
+        # A clean stop takes the last replica from the ISR into the ELR, which 3.9 does not have.
+        kafka.kill()
+        data = kafka.data(1)
+        older = ("write", data, "--release-version", "3.9", "--accept-loss")
+        put_in_place(made(*older, out=tmp_path / "out"), data)
+        # It names the version that the cluster began with, which 3.9 does not know.
+        (data / "bootstrap.checkpoint").unlink()
+        kafka.version = OLDER
+        kafka.configure(1)
+        kafka.start()
+        with Driver(kafka.bootstrap) as driver:
+            driver.wait_isr("orders", 1)
+            assert topics(kafka.bootstrap) == ["orders"]
+            assert "retention.ms=1000000" in configs_of("orders", kafka.bootstrap)
+            assert driver.produce("orders", [{"v": "by 3.9"}], partition=1, producer="p") == [1]
+            driver.do("createTopic", name="more")
+        said = java(
+            "org.apache.kafka.tools.FeatureCommand",
+            ["--bootstrap-server", kafka.bootstrap, "describe"],
+            version=OLDER,
+        )
+        assert "FinalizedVersionLevel: 3.9-IV0" in said
+    assert "Encountered fatal fault" not in (kafka.directory(1) / "server.log").read_text()
+
+
+def test_kafka_3_9_starts_from_a_snapshot_of_its_own_log(tmp_path: Path) -> None:
+    kafka = KraftCluster(tmp_path / "cluster", version=OLDER)
+    kafka.directory(1).mkdir(parents=True)
+    data = kafka.data(1)
+    copy(FIXTURES / "metadata_3_9" / "data" / "node-1", tmp_path).rename(data)
+    put_in_place(made("write", data, "--release-version", "3.9", out=tmp_path / "out"), data)
+    with kafka:
+        kafka.start()
+        assert "orders" in topics(kafka.bootstrap)
+    assert "Encountered fatal fault" not in (kafka.directory(1) / "server.log").read_text()
 
 
 @pytest.mark.parametrize("keep", [True, False], ids=["quorum-state", "nothing"])

@@ -98,7 +98,8 @@ def write(
     """Write the state at an offset as a snapshot, as Kafka would have.
 
     Several PATHs are copies of one log, from several nodes. For an older release, what that
-    release cannot say is listed, and only left out with --accept-loss.
+    release cannot say is listed, and only left out with --accept-loss. A node of that release
+    starts only if bootstrap.checkpoint is moved away too, where it names a newer version.
 
     \b
     Examples:
