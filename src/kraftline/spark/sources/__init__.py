@@ -1,0 +1,1 @@
+"""Kafka's files as Spark data sources."""
