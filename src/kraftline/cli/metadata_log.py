@@ -19,7 +19,7 @@ from kraftline.errors import NotKafka
 if TYPE_CHECKING:
     from kraftline.inspect.cluster.layout import Pen
     from kraftline.inspect.history import History
-    from kraftline.inspect.history.moments import Moment
+    from kraftline.inspect.moments import Moment
 
 _MOST = 10
 # Written together: one call for each line takes longer than making it.
@@ -29,7 +29,7 @@ _Command = TypeVar("_Command", bound=Callable[..., object])
 
 def moment(ctx: click.Context, param: click.Parameter, value: str | None) -> Moment | None:
     """An option's value as an offset or a time."""
-    from kraftline.inspect.history.moments import parse_moment
+    from kraftline.inspect.moments import parse_moment
 
     if value is None:
         return None

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from kraftline.inspect.cluster.layout import Pen
 from kraftline.inspect.cluster.telling import Told
-from kraftline.inspect.history import History, show_time
+from kraftline.inspect.moments import show_time
 
 COLUMNS = ("offset", "time", "kind", "subject", "text", "before", "after", "because", "count")
 _NO_OFFSET = -1
+
+
+class Known(Protocol):
+    """What can be asked about: `range` in words; below `committed_below` all is committed."""
+
+    @property
+    def range(self) -> str: ...
+    @property
+    def committed_below(self) -> int | None: ...
 
 
 def as_object(told: Told) -> dict[str, Any]:
@@ -49,7 +58,7 @@ def story_lines(told: Iterable[Told], pen: Pen) -> Iterator[str]:
         yield f"{one.offset:>10}  {pen.dim(when[11:])}  {one.change.text}"
 
 
-def remarks(history: History, offset: int) -> Iterator[str]:
+def remarks(history: Known, offset: int) -> Iterator[str]:
     """What to know of an answer up to an offset: whether all of it is committed, and the range."""
     committed = history.committed_below
     if committed is None:

@@ -13,9 +13,9 @@ from kraftline.inspect.cluster.health import (
     UNDER_REPLICATED,
 )
 from kraftline.inspect.cluster.layout import Pen, leaf, table, tree
-from kraftline.inspect.cluster.printing import remarks
+from kraftline.inspect.cluster.printing import Known, remarks
 from kraftline.inspect.cluster.sections import SECTIONS, Row
-from kraftline.inspect.history import History, show_time
+from kraftline.inspect.moments import show_time
 from kraftline.metadata.image import MetadataImage
 from kraftline.metadata.words import quota_value
 from kraftline.metadata.words.values import config_value, plural
@@ -50,7 +50,7 @@ _OVERVIEW = tuple(name for name in SECTIONS if name != "partitions")
 
 def image_text(
     image: MetadataImage,
-    history: History,
+    history: Known,
     pen: Pen,
     *,
     sections: Sequence[str] = (),
@@ -67,7 +67,7 @@ def image_text(
 
 
 def heading(
-    image: MetadataImage, history: History, pen: Pen, *, quick: bool = False
+    image: MetadataImage, history: Known, pen: Pen, *, quick: bool = False
 ) -> Iterator[str]:
     where = image.provenance
     yield pen.bold(

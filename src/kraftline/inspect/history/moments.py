@@ -1,74 +1,21 @@
-"""Moments in a history: offsets and times, as people write and read them."""
+"""Which leg of a history answers for a moment."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import TypeAlias
-
-import msgspec
 
 from kraftline.inspect.history.legs import Leg
 from kraftline.inspect.history.trouble import Unanswerable
+from kraftline.inspect.moments import (
+    AtOffset,
+    AtTime,
+    Moment,
+    parse_moment,
+    show_range,
+    show_time,
+)
 
-
-class AtOffset(msgspec.Struct, frozen=True):
-    offset: int
-
-
-class AtTime(msgspec.Struct, frozen=True):
-    """`time` in ms since 1970."""
-
-    time: int
-
-
-Moment: TypeAlias = AtOffset | AtTime
-
-
-def parse_moment(text: str) -> Moment:
-    """Digits are an offset; anything else is a time as ISO-8601, UTC unless it says otherwise.
-
-    ValueError, with what to write instead, where it is neither.
-    """
-    text = text.strip()
-    if text.isascii() and text.isdigit():
-        return AtOffset(int(text))
-    try:
-        when = datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError(
-            f"{text!r} is neither an offset (digits) nor a time (like 2026-03-01T03:12:00Z)"
-        ) from None
-    if when.tzinfo is None:
-        when = when.replace(tzinfo=UTC)
-    return AtTime(round(when.timestamp() * 1000))
-
-
-def show_time(time: int) -> str:
-    """A time in ms as people read it; whole seconds without a fraction."""
-    if time < 0:
-        return "an unknown time"
-    try:
-        when = datetime.fromtimestamp(time / 1000, UTC)
-    except (OverflowError, ValueError, OSError):
-        return f"{time} ms"
-    return f"{when:%Y-%m-%d %H:%M:%S}.{time % 1000:03d}Z"
-
-
-def show_range(legs: Sequence[Leg]) -> str:
-    """What can be answered for, in words."""
-    if not legs:
-        return "nothing: there is neither a log from its start on nor a snapshot"
-    said = []
-    for leg in legs:
-        if leg.first_offset == leg.last_offset:
-            said.append(f"offset {leg.first_offset} ({show_time(leg.first_time)})")
-        else:
-            said.append(
-                f"offsets {leg.first_offset} to {leg.last_offset} ({show_time(leg.first_time)} to "
-                f"{show_time(leg.last_time)})"
-            )
-    return ", and ".join(said)
+__all__ = ["AtOffset", "AtTime", "Moment", "locate", "parse_moment", "show_range", "show_time"]
 
 
 def locate(moment: Moment, legs: Sequence[Leg]) -> tuple[Leg, int]:

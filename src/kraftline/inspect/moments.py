@@ -1,0 +1,81 @@
+"""Moments of a log: offsets and times, as people write and read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Protocol, TypeAlias
+
+import msgspec
+
+
+class AtOffset(msgspec.Struct, frozen=True):
+    offset: int
+
+
+class AtTime(msgspec.Struct, frozen=True):
+    """`time` in ms since 1970."""
+
+    time: int
+
+
+Moment: TypeAlias = AtOffset | AtTime
+
+
+class Span(Protocol):
+    """Offsets that can be answered for, both ends included, and their times in ms."""
+
+    @property
+    def first_offset(self) -> int: ...
+    @property
+    def last_offset(self) -> int: ...
+    @property
+    def first_time(self) -> int: ...
+    @property
+    def last_time(self) -> int: ...
+
+
+def parse_moment(text: str) -> Moment:
+    """Digits are an offset; anything else is a time as ISO-8601, UTC unless it says otherwise.
+
+    ValueError, with what to write instead, where it is neither.
+    """
+    text = text.strip()
+    if text.isascii() and text.isdigit():
+        return AtOffset(int(text))
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(
+            f"{text!r} is neither an offset (digits) nor a time (like 2026-03-01T03:12:00Z)"
+        ) from None
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return AtTime(round(when.timestamp() * 1000))
+
+
+def show_time(time: int) -> str:
+    """A time in ms as people read it."""
+    if time < 0:
+        return "an unknown time"
+    try:
+        when = datetime.fromtimestamp(time / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return f"{time} ms"
+    return f"{when:%Y-%m-%d %H:%M:%S}.{time % 1000:03d}Z"
+
+
+def show_range(spans: Sequence[Span]) -> str:
+    """What can be answered for, in words."""
+    if not spans:
+        return "nothing: there is neither a log from its start on nor a snapshot"
+    said = []
+    for span in spans:
+        if span.first_offset == span.last_offset:
+            said.append(f"offset {span.first_offset} ({show_time(span.first_time)})")
+        else:
+            said.append(
+                f"offsets {span.first_offset} to {span.last_offset} ({show_time(span.first_time)} "
+                f"to {show_time(span.last_time)})"
+            )
+    return ", and ".join(said)
