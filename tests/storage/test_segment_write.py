@@ -35,7 +35,14 @@ def by_batch(path: Path) -> bool:
     return not re.search(r"_[0-3]_\d+$", path.relative_to(FIXTURES).parts[0])
 
 
-@pytest.mark.parametrize("path", [path for path in LOGS if by_batch(path)], ids=name_of)
+def died_often(path: Path) -> bool:
+    """Whether brokers were killed so often that too many histories could lead to their indexes."""
+    return path.relative_to(FIXTURES).parts[0] == "eventful_day"
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in LOGS if by_batch(path) and not died_often(path)], ids=name_of
+)
 def test_rebuilt_indexes_are_those_of_kafka(path: Path) -> None:
     offsets = read_offset_index(path.with_suffix(".index"))
     times = read_time_index(path.with_suffix(".timeindex"))
