@@ -247,9 +247,9 @@ def test_telling_replays_to_the_same_state(directory: Path) -> None:
     history = open_history([str(directory)])
     (leg,) = history.legs
     state = State(history.base_image(leg.base))
-    teller = Teller(state, history.trouble.append)
-    for unit in history.units(leg, 0, leg.last_offset):
-        teller.tell(unit)
+    teller = Teller(state, history.faults(leg))
+    for effect, time in history.effects(leg, 0, leg.last_offset):
+        teller.tell(effect, time)
     image = state.delta.apply(history.provenance(leg, leg.last_offset))
     assert state_of(image) == state_of(history.image())
 

@@ -1,12 +1,12 @@
-"""Why a replica lost its place or got it back: from records of the same unit, or from the state of
-its broker just before."""
+"""Why a replica lost its place or got it back: from records that took effect together with that,
+or from the state of its broker just before."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from kraftline.inspect.cluster.state import State
-from kraftline.inspect.history.decoding import Record
+from kraftline.metadata.loader import Placed
 from kraftline.schema.metadata.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
 )
@@ -26,13 +26,13 @@ _ABOUT_BROKERS = (
 
 
 class Causes:
-    """What is known of brokers while one unit is told.
+    """What is known of brokers while one effect is told.
 
-    The whole unit is looked at first: after an unclean stop the partitions' changes come before
+    The whole effect is looked at first: after an unclean stop the partitions' changes come before
     the registration that they follow from.
     """
 
-    def __init__(self, state: State, records: Iterable[Record]) -> None:
+    def __init__(self, state: State, records: Iterable[Placed]) -> None:
         self._state = state
         self._out: dict[int, str] = {}
         self._back: dict[int, str] = {}
@@ -57,7 +57,7 @@ class Causes:
             return f"its directory on broker {broker} is offline"
         return None
 
-    def _look(self, record: Record) -> None:
+    def _look(self, record: Placed) -> None:
         match record.message:
             case RegisterBrokerRecord(broker_id=broker, incarnation_id=incarnation):
                 before = self._state.broker(broker)

@@ -45,9 +45,20 @@ class Filter(msgspec.Struct, frozen=True):
 
 
 def story(
-    history: History, since: Moment | None, until: Moment | None, wanted: Filter
+    history: History,
+    since: Moment | None,
+    until: Moment | None,
+    wanted: Filter,
+    *,
+    quick: bool = False,
 ) -> Iterator[Told]:
-    """All that was changed after `since` (None: from the first that is known), up to `until`."""
+    """All that was changed after `since` (None: from the first that is known), up to `until`.
+
+    `quick`: the replay begins at the newest snapshot before `since`. Without `since`, that is the
+    newest before `until`, and what was before it is not told.
+    """
+    if quick and since is None:
+        since = AtOffset(history.start(*history.find(until), quick=True)[1])
     earlier: Leg | None = None
     image: MetadataImage | None = None  # at the end of the leg before, where it was told
     for leg in history.legs:
@@ -58,11 +69,11 @@ def story(
         earlier, image = leg, None
         if last < first:
             continue
-        start_image, start, skipped = history.resume(leg, first)
+        start_image, start = history.resume(leg, first, quick=quick)
         state = State(start_image)
-        teller = Teller(state, history.trouble.append, _matters(wanted, state))
-        for unit in history.units(leg, start, last, skipped):
-            told = [one for one in teller.tell(unit) if first <= one.offset <= last]
+        teller = Teller(state, history.faults(leg), _matters(wanted, state))
+        for effect, time in history.effects(leg, start, last):
+            told = [one for one in teller.tell(effect, time) if one.offset >= first]
             told.sort(key=lambda one: one.offset)
             yield from (one for one in told if wanted.wants(one.change))
         if last == leg.last_offset:

@@ -1,4 +1,4 @@
-"""One unit of the log told as changes: what each record did to the state before it."""
+"""One effect of the log told as changes: what each record did to the state before it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ import msgspec
 
 from kraftline.inspect.cluster.causes import Causes
 from kraftline.inspect.cluster.state import State
-from kraftline.inspect.history.decoding import Record
-from kraftline.inspect.history.transactions import refusal
-from kraftline.inspect.history.trouble import Trouble
-from kraftline.inspect.history.units import Unit
 from kraftline.metadata import words
 from kraftline.metadata.faults import ReplayError
 from kraftline.metadata.image.client_quotas import QuotaEntity
 from kraftline.metadata.image.configs import TOPIC, ConfigResource
+from kraftline.metadata.loader import Effect, FaultHandler, Placed, record_fault
 from kraftline.metadata.words import Change
 from kraftline.schema.metadata.access_control_entry_record import AccessControlEntryRecord
 from kraftline.schema.metadata.broker_registration_change_record import (
@@ -49,8 +46,6 @@ from kraftline.schema.metadata.zk_migration_state_record import ZkMigrationState
 from kraftline.schema.types import Message
 from kraftline.schema.uuids import Uuid
 
-OnTrouble = Callable[[Trouble], None]
-
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
     """A change with its moment: where it took effect, and when. `count` is above 1 where several
@@ -64,40 +59,41 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Teller:
-    """Replays units and tells of each. `wanted` lets a record be passed over untold."""
+    """Replays effects and tells of each. `wanted` lets a record be passed over untold."""
 
     def __init__(
         self,
         state: State,
-        trouble: OnTrouble,
+        faults: FaultHandler,
         wanted: Callable[[Message], bool] | None = None,
     ) -> None:
         self.state = state
-        self._trouble = trouble
+        self._faults = faults
         self._wanted = wanted
 
-    def tell(self, unit: Unit) -> list[Told]:
-        if unit.dropped is not None:
-            assert unit.transaction is not None
-            change = words.transaction_change(
-                unit.transaction.name, len(unit.transaction.records), unit.dropped
-            )
-            offset = unit.batch.last_offset if unit.ends_at is None else unit.ends_at
-            return [Told(offset=offset, time=unit.time, change=change)]
-        if unit.batch.is_control:
+    def tell(self, effect: Effect, time: int) -> list[Told]:
+        batch, transaction = effect.batch, effect.transaction
+        if effect.dropped is not None:
+            assert transaction is not None
+            count = sum(len(records) for _, records in transaction.waiting)
+            change = words.transaction_change(transaction.name, count, effect.dropped)
+            offset = batch.last_offset if effect.marker is None else effect.marker
+            return [Told(offset=offset, time=time, change=change)]
+        if batch.controls:
             return [
-                Told(offset=record.offset, time=unit.time, change=change)
-                for record in unit.records
-                for change in [words.log_change(record.message, unit.batch.epoch)]
+                Told(offset=offset, time=time, change=change)
+                for offset, control in enumerate(batch.controls, batch.base_offset)
+                if isinstance(control.message, Message)
+                for change in [words.log_change(control.message, batch.epoch)]
                 if change is not None
             ]
-        return list(self._records(unit))
+        return list(self._records(effect, time))
 
-    def _records(self, unit: Unit) -> Iterator[Told]:
-        causes = Causes(self.state, unit.records)
-        topics = _NewTopics(self.state, unit.records)
-        for record in unit.records:
-            offset = record.offset if unit.ends_at is None else unit.ends_at
+    def _records(self, effect: Effect, time: int) -> Iterator[Told]:
+        causes = Causes(self.state, effect.records)
+        topics = _NewTopics(self.state, effect.records)
+        for record in effect.records:
+            offset = record.offset if effect.marker is None else effect.marker
             message = record.message
             if topics.take(message, offset):
                 self._replay(record)
@@ -106,19 +102,19 @@ class Teller:
                 self._replay(record)
                 continue
             for change in self._changes(record, causes):
-                yield Told(offset=offset, time=unit.time, change=change)
+                yield Told(offset=offset, time=time, change=change)
         for offset, change in topics.told():
-            yield Told(offset=offset, time=unit.time, change=change)
+            yield Told(offset=offset, time=time, change=change)
 
-    def _replay(self, record: Record) -> bool:
+    def _replay(self, record: Placed) -> bool:
         try:
             self.state.replay(record.message)
         except ReplayError as error:
-            self._trouble(refusal(error, record.offset))
+            self._faults.handle(record_fault(record.offset, record.message, error))
             return False
         return True
 
-    def _changes(self, record: Record, causes: Causes) -> list[Change]:
+    def _changes(self, record: Placed, causes: Causes) -> list[Change]:
         state, message = self.state, record.message
         # First, since most records of a log are of these two.
         if isinstance(message, PartitionChangeRecord | PartitionRecord):
@@ -152,13 +148,13 @@ class Teller:
                 return [] if change is None else [change]
         return self._setting(record)
 
-    def _broker(self, record: Record, broker: int) -> list[Change]:
+    def _broker(self, record: Placed, broker: int) -> list[Change]:
         before = self.state.broker(broker)
         if not self._replay(record):
             return []
         return words.broker_changes(broker, before, self.state.broker(broker))
 
-    def _setting(self, record: Record) -> list[Change]:
+    def _setting(self, record: Placed) -> list[Change]:
         """Records that set one value: how it was, how it is."""
         state = self.state
         change: Change | None = None
@@ -207,9 +203,9 @@ class Teller:
 
 
 class _NewTopics:
-    """Topics that a unit creates and partitions that it adds: told once each, when it is over."""
+    """Topics that an effect creates and partitions that it adds: told once each, at its end."""
 
-    def __init__(self, state: State, records: list[Record]) -> None:
+    def __init__(self, state: State, records: list[Placed]) -> None:
         self._state = state
         self._created: dict[Uuid, tuple[int, str]] = {}
         # Up to 3.3 a topic's configs come before it.

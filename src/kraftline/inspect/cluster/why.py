@@ -57,23 +57,27 @@ def split_name(name: str) -> tuple[str, int]:
     return topic, int(digits)
 
 
-def why(history: History, topic: str, partition: int, moment: Moment | None) -> Story:
-    """Replay up to the moment and keep what matters to one partition."""
+def why(
+    history: History, topic: str, partition: int, moment: Moment | None, *, quick: bool = False
+) -> Story:
+    """Replay up to the moment and keep what matters to one partition. `quick`: from the newest
+    snapshot before it, and what was before that is not told."""
     name = f"{topic}-{partition}"
     last_leg, last = history.find(moment)
     telling = _Telling(topic, partition)
     image: MetadataImage | None = None
     wanted = Filter(minor=True)
-    for leg in history.legs:
+    for leg in [last_leg] if quick else history.legs:
         if image is not None:
             telling.take(list(bridged(history, image, leg, wanted)))
-        base = history.base_image(leg.base)
-        telling.begin(base)
-        state = State(base)
-        teller = Teller(state, history.trouble.append, telling.matters)
         end = last if leg is last_leg else leg.last_offset
-        for unit in history.units(leg, 0, end):
-            told = [one for one in teller.tell(unit) if one.offset <= end]
+        base, first = history.start(leg, end, quick=quick)
+        before = history.base_image(base)
+        telling.begin(before)
+        state = State(before)
+        teller = Teller(state, history.faults(leg), telling.matters)
+        for effect, time in history.effects(leg, first, end):
+            told = teller.tell(effect, time)
             if told:
                 # What happened to a broker comes before what that did to the partition, though
                 # the controller may write it behind.
@@ -88,8 +92,9 @@ def why(history: History, topic: str, partition: int, moment: Moment | None) -> 
     if registration is None and not telling.seen:
         raise Unanswerable(_no_such(image, topic, partition, name))
     sentence, troubles = _sentence(image, topic, name, registration, telling)
-    time = last_leg.time_at(last)
-    return Story(name, last, time, telling.result(), sentence, registration, troubles)
+    return Story(
+        name, last, last_leg.time_at(last), telling.result(), sentence, registration, troubles
+    )
 
 
 def as_answer(story: Story) -> dict[str, Any]:

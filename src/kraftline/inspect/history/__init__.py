@@ -9,13 +9,11 @@ from __future__ import annotations
 from kraftline.inspect.history.history import History, open_history
 from kraftline.inspect.history.moments import parse_moment, show_range, show_time
 from kraftline.inspect.history.trouble import Trouble, Unanswerable
-from kraftline.inspect.history.units import Unit
 
 __all__ = [
     "History",
     "Trouble",
     "Unanswerable",
-    "Unit",
     "open_history",
     "parse_moment",
     "show_range",

@@ -7,18 +7,20 @@ that a snapshot or another node's copy may bridge.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeAlias
 
 import google_crc32c
 
 from kraftline.errors import KraftlineError
 from kraftline.inspect.history.files import Copy
-from kraftline.inspect.history.trouble import Trouble
+from kraftline.inspect.history.trouble import OnTrouble, Trouble, of_damage
 from kraftline.records.framing import as_view
 from kraftline.records.kernel import active as kernel
-from kraftline.storage.segment import Damage, Run, SegmentReader, TailKind
+from kraftline.storage.segment import Run, SegmentReader, TailKind
 
+# Told how many bytes more were done.
+Progress: TypeAlias = Callable[[int], None]
 _CONTROL = 0x20
 _ROWS = 1024
 
@@ -37,82 +39,68 @@ class Batch(NamedTuple):
     file: str
 
 
-def read_headers(
-    copy: Copy,
-    trouble: Callable[[Trouble], None],
-    progress: Callable[[int], None] | None = None,
-) -> list[Batch]:
+def read_headers(copy: Copy, trouble: OnTrouble, progress: Progress | None = None) -> list[Batch]:
     """Every sound batch of a copy in the order of offsets; what is not sound goes to `trouble`."""
     found: list[Batch] = []
-
-    def damaged(damage: Damage) -> None:
-        trouble(Trouble(damage.reason, damage.file, damage.position, damage.offset))
-
+    expected = 0
     for path in copy.segments:
         try:
-            with SegmentReader(path, on_damage=damaged) as reader:
-                for run in reader.runs():
-                    _read(run, path, found, trouble)
-                    if progress is not None:
-                        progress(run.end - run.start)
-                tail = reader.tail
-                if tail is not None and tail.kind is TailKind.PARTIAL:
-                    trouble(
-                        Trouble(
-                            f"the last {tail.length} bytes are of a batch that is not all there: "
-                            "it is being written, or was when the node stopped",
-                            path,
-                            tail.position,
-                            harmless=True,
-                        )
-                    )
+            for batch in sound_batches(path, trouble, progress):
+                offset = batch.base_offset
+                if offset >= expected:
+                    found.append(batch)
+                    expected = batch.last_offset + 1
+                else:
+                    reason = f"a batch from offset {offset} on, where {expected} was next"
+                    trouble(Trouble(reason, path, batch.position, offset))
         except KraftlineError as error:
             trouble(Trouble(str(error).removeprefix(f"{path}: "), path))
     return found
 
 
-def _read(run: Run, path: str, found: list[Batch], trouble: Callable[[Trouble], None]) -> None:
+def sound_batches(
+    path: str, trouble: OnTrouble, progress: Progress | None = None
+) -> Iterator[Batch]:
+    """The batches of a segment whose checksums are right; `progress` hears of the bytes done."""
+    with SegmentReader(path, on_damage=lambda damage: trouble(of_damage(damage))) as reader:
+        for run in reader.runs():
+            yield from _read(run, path, trouble)
+            if progress is not None:
+                progress(run.end - run.start)
+        tail = reader.tail
+        if tail is not None and tail.kind is TailKind.PARTIAL:
+            reason = (
+                f"the last {tail.length} bytes are of a batch that is not all there: it is being "
+                "written, or was when the node stopped"
+            )
+            trouble(Trouble(reason, path, tail.position, harmless=True))
+
+
+def _read(run: Run, path: str, trouble: OnTrouble) -> Iterator[Batch]:
     view, at = as_view(run.buffer), run.start
     table = array("q", bytes(8 * kernel.STRIDE * _ROWS))
     base = run.position - run.start
     checksum = google_crc32c.value
-    expected = found[-1].last_offset + 1 if found else 0
     while at < run.end:
         rows, at, _ = kernel.scan(view, at, run.end, base, table)
         if not rows:
             return
         for t in range(0, rows * kernel.STRIDE, kernel.STRIDE):
-            position, size, offset = table[t], table[t + 1], table[t + 5]
+            position, size, offset, crc = table[t], table[t + 1], table[t + 5], table[t + 15]
             start = position - base
-            reason = None
             if table[t + 2] != 2:
                 reason = f"a batch of format {table[t + 2]}, which no metadata log has"
-            elif checksum(bytes(view[start + 21 : start + size])) != table[t + 15] & 0xFFFFFFFF:
+            elif checksum(bytes(view[start + 21 : start + size])) != crc & 0xFFFFFFFF:
                 reason = "the checksum of a batch is wrong"
-            elif offset < expected:
-                reason = f"a batch from offset {offset} on, where {expected} was next"
-            if reason is not None:
-                trouble(Trouble(reason, path, position, offset))
+            else:
+                is_control = bool(table[t + 3] & _CONTROL)
+                last, epoch, time = offset + table[t + 14], table[t + 11], table[t + 7]
+                yield Batch(offset, last, epoch, time, is_control, crc, position, size, path)
                 continue
-            expected = offset + table[t + 14] + 1
-            found.append(
-                Batch(
-                    offset,
-                    expected - 1,
-                    table[t + 11],
-                    table[t + 7],
-                    bool(table[t + 3] & _CONTROL),
-                    table[t + 15],
-                    position,
-                    size,
-                    path,
-                )
-            )
+            trouble(Trouble(reason, path, position, offset))
 
 
-def merge(
-    copies: list[list[Batch]], names: list[str], trouble: Callable[[Trouble], None]
-) -> list[Batch]:
+def merge(copies: list[list[Batch]], names: list[str], trouble: OnTrouble) -> list[Batch]:
     """One log out of several copies: where they differ the higher leader epoch wins, as it did in
     the cluster, and the other is told of once for each stretch."""
     if len(copies) == 1:
@@ -154,7 +142,7 @@ def merge(
     return out
 
 
-def _tell(batch: Batch, name: str, until: int | None, trouble: Callable[[Trouble], None]) -> None:
+def _tell(batch: Batch, name: str, until: int | None, trouble: OnTrouble) -> None:
     rest = "its end" if until is None else f"offset {until - 1}"
     trouble(
         Trouble(

@@ -1,23 +1,32 @@
-"""A history: opened from paths, asked for images at moments and for the units between them."""
+"""A history: opened from paths, asked for images at moments and for what happened in between."""
 
 from __future__ import annotations
 
-import gc
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 
-from kraftline.errors import NotKafka
+import msgspec
+
+from kraftline.errors import BadData, NotKafka
 from kraftline.inspect.history import batches as headers
-from kraftline.inspect.history.batches import Batch
-from kraftline.inspect.history.decoding import Progress, decode, read_records
+from kraftline.inspect.history.batches import Batch, Progress
 from kraftline.inspect.history.files import Snapshot, find_copies
 from kraftline.inspect.history.legs import Base, Leg, check_snapshot, find_legs
 from kraftline.inspect.history.moments import Moment, locate, show_range
-from kraftline.inspect.history.transactions import Replay
-from kraftline.inspect.history.trouble import Trouble, Unanswerable
-from kraftline.inspect.history.units import Unit, read_units
-from kraftline.metadata.image import EMPTY, MetadataDelta, MetadataImage, Provenance
+from kraftline.inspect.history.reading import read_batches
+from kraftline.inspect.history.trouble import Trouble, TroubleFaults, Unanswerable
+from kraftline.metadata.image import EMPTY, MetadataImage, Provenance
+from kraftline.metadata.loader import (
+    Effect,
+    FaultHandler,
+    MetadataBatch,
+    Replay,
+    Transaction,
+    effects,
+    images_at,
+    part_of,
+    without_collector,
+)
 from kraftline.storage.snapshot_file import SnapshotReader
 
 
@@ -80,49 +89,63 @@ class History:
         return self.at(leg, offset, quick=quick)
 
     def at(self, leg: Leg, offset: int, *, quick: bool = False) -> MetadataImage:
-        base, start = self._newest(leg, offset) if quick else (leg.base, 0)
-        return self._images(self.base_image(base), leg, [offset], start)[0]
+        return self.reach(leg, [offset], quick=quick)[0][0]
 
     def in_order(self, leg: Leg, offsets: Sequence[int]) -> list[MetadataImage]:
         """The images at rising offsets of one leg, in one reading."""
-        return self._images(self.base_image(leg.base), leg, offsets, 0)
+        return self.reach(leg, offsets)[0]
 
-    def resume(self, leg: Leg, offset: int) -> tuple[MetadataImage, int, int]:
-        """The state before the batch with an offset, and from where units go on after it: the
-        number of the batch, and the first offset. A transaction that is open there is begun anew,
-        since none of it has taken effect."""
+    def reach(
+        self, leg: Leg, offsets: Sequence[int], *, quick: bool = False
+    ) -> tuple[list[MetadataImage], Transaction | None]:
+        """The images at rising offsets, and the transaction that is open at the last one."""
+        base, first = self.start(leg, offsets[0], quick=quick)
+        with without_collector():
+            replay = Replay(self.base_image(base), faults=self.faults(leg), lazily=True)
+            found = images_at(replay, self._batches(leg, first, offsets[-1]), offsets)
+            images = [
+                msgspec.structs.replace(image, provenance=self.provenance(leg, offset))
+                for image, offset in zip(found, offsets, strict=True)
+            ]
+        return images, replay.transaction
+
+    def start(self, leg: Leg, offset: int, *, quick: bool = False) -> tuple[Base | None, int]:
+        """Where a replay to an offset begins: a base, and the first offset behind it."""
+        if quick:
+            fitting = bisect_right(self._snapshots, offset + 1, key=lambda each: each.id.end_offset)
+            for snapshot in reversed(self._snapshots[:fitting]):
+                if snapshot.id.end_offset <= leg.first_offset:
+                    break
+                base = self._check(snapshot)
+                if base is not None:
+                    return base, snapshot.id.end_offset
+        return leg.base, leg.batches[0].base_offset if leg.batches else leg.last_offset + 1
+
+    def resume(self, leg: Leg, offset: int, *, quick: bool = False) -> tuple[MetadataImage, int]:
+        """The state before the batch with an offset, and from where effects go on. A transaction
+        that is open there is begun anew, since none of it has taken effect."""
         start = leg.batch_at(offset)
         if start == 0:
-            return self.base_image(leg.base), 0, 0
-        with _no_collecting():
-            replay = Replay(MetadataDelta(self.base_image(leg.base)), self.trouble.append)
-            for records in read_records(leg.batches[:start], self.trouble.append, self.progress):
-                replay.take(records)
-            image = replay.publish(self.provenance(leg, leg.batches[start - 1].last_offset))
-        if replay.open is None:
-            return image, start, 0
-        return image, leg.batch_at(replay.open.offset), replay.open.offset
+            return self.base_image(leg.base), leg.batches[0].base_offset
+        last = leg.batches[start - 1].last_offset
+        (image,), opened = self.reach(leg, [last], quick=quick)
+        return image, last + 1 if opened is None else opened.begin
 
-    def _images(
-        self, image: MetadataImage, leg: Leg, offsets: Sequence[int], start: int
-    ) -> list[MetadataImage]:
-        stop = min(leg.batch_at(offsets[-1]) + 1, len(leg.batches))
-        left = list(offsets)
-        out: list[MetadataImage] = []
-        with _no_collecting():
-            replay = Replay(MetadataDelta(image), self.trouble.append)
-            for records in read_records(
-                leg.batches[start:stop], self.trouble.append, self.progress
-            ):
-                at = 0
-                while left and records and records[-1].offset > left[0]:
-                    upto = bisect_right(records, left[0], key=lambda record: record.offset)
-                    replay.take(records[at:upto])
-                    out.append(replay.publish(self.provenance(leg, left.pop(0))))
-                    at = upto
-                replay.take(records[at:] if at else records)
-            out += [replay.publish(self.provenance(leg, offset)) for offset in left]
-        return out
+    def effects(self, leg: Leg, first: int, last: int) -> Iterator[tuple[Effect, int]]:
+        """What took effect from one offset to another, and when."""
+        time = leg.time_at(first)
+        for effect in effects(self._batches(leg, first, last), self.faults(leg)):
+            time = max(time, effect.batch.append_timestamp)
+            yield effect, time
+
+    def faults(self, leg: Leg) -> FaultHandler:
+        """Who takes the faults of replaying a leg."""
+        return TroubleFaults(self.trouble.append, leg.file_at)
+
+    def _batches(self, leg: Leg, first: int, last: int) -> Iterator[MetadataBatch]:
+        found = leg.batches[leg.batch_at(first) : leg.batch_at(last) + 1]
+        for batch in read_batches(found, self.trouble.append, self.progress):
+            yield part_of(batch, first, last)
 
     def provenance(self, leg: Leg, offset: int) -> Provenance:
         if not leg.batches or offset < leg.batches[0].base_offset:
@@ -137,46 +160,15 @@ class History:
         """What a snapshot holds; what it does not name of the image before ends there."""
         if base is None:
             return EMPTY
-        delta = MetadataDelta(before)
-        snapshot = base.snapshot
-        with _no_collecting(), SnapshotReader(snapshot.path) as reader:
-            replay = Replay(delta, self.trouble.append)
-            for batch in reader.batches():
-                replay.take(decode(bytes(batch.data), self.trouble.append, file=snapshot.path))
-            delta.finish_snapshot()
-            end = snapshot.id.end_offset - 1
-            return delta.apply(Provenance(end, snapshot.id.epoch, base.time, True))
-
-    def units(self, leg: Leg, start: int, until: int, first: int = 0) -> Iterator[Unit]:
-        """The units of a leg from batch number `start` on, up to an offset; records before
-        `first` are left out."""
-        stop = min(leg.batch_at(until) + 1, len(leg.batches))
-        if start >= stop:
-            return
-        times = leg.times[start:stop]
-        batches = leg.batches[start:stop]
-        for unit in read_units(batches, times, self.trouble.append, self.progress):
-            batch = unit.batch
-            if unit.ends_at is not None:
-                if unit.ends_at <= until:
-                    yield unit
-            elif batch.last_offset <= until and first <= batch.base_offset:
-                yield unit
-            else:
-                kept = [record for record in unit.records if first <= record.offset <= until]
-                if kept or unit.dropped is not None:
-                    yield unit._replace(records=kept)
-
-    def _newest(self, leg: Leg, offset: int) -> tuple[Base | None, int]:
-        fitting = bisect_right(self._snapshots, offset + 1, key=lambda each: each.id.end_offset)
-        for snapshot in reversed(self._snapshots[:fitting]):
-            if snapshot.id.end_offset <= leg.first_offset:
-                break
-            base = self._check(snapshot)
-            if base is not None:
-                end = snapshot.id.end_offset
-                return base, bisect_right(leg.batches, end - 1, key=lambda b: b.last_offset)
-        return leg.base, 0
+        path = base.snapshot.path
+        replay = Replay(before, faults=TroubleFaults(self.trouble.append, lambda _: path))
+        with without_collector(), SnapshotReader(path) as reader:
+            try:
+                replay.load_snapshot(reader)
+            except BadData as error:
+                reason = f"the snapshot cannot be read, so what it holds is missing: {error.reason}"
+                self.trouble.append(Trouble(reason, path, error.position))
+        return replay.image
 
     def _check(self, snapshot: Snapshot) -> Base | None:
         if snapshot not in self._checked:
@@ -184,7 +176,7 @@ class History:
         return self._checked[snapshot]
 
 
-def open_history(paths: Sequence[str], progress: Callable[[int], None] | None = None) -> History:
+def open_history(paths: Sequence[str], progress: Progress | None = None) -> History:
     """Read the headers of all that lies behind the paths: metadata or log directories, of one
     node or several, segments, snapshots. NotKafka where there is nothing to replay."""
     trouble: list[Trouble] = []
@@ -230,15 +222,3 @@ def _tell_of_gaps(history: History, batches: list[Batch]) -> None:
                 f"{batches[-1].last_offset}"
             )
         )
-
-
-@contextmanager
-def _no_collecting() -> Iterator[None]:
-    """Images make no cycles; looking for some takes a third of a large replay."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()

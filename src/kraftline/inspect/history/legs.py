@@ -15,7 +15,7 @@ import msgspec
 from kraftline.errors import BadData, KraftlineError
 from kraftline.inspect.history.batches import Batch
 from kraftline.inspect.history.files import Snapshot
-from kraftline.inspect.history.trouble import Trouble
+from kraftline.inspect.history.trouble import OnTrouble, Trouble
 from kraftline.storage.snapshot_file import SnapshotReader
 
 
@@ -60,6 +60,10 @@ class Leg(msgspec.Struct, frozen=True):
     def batch_at(self, offset: int) -> int:
         """The number of the batch with the offset, or of the first one behind it."""
         return bisect_left(self.batches, offset, key=lambda batch: batch.last_offset)
+
+    def file_at(self, offset: int) -> str | None:
+        at = self.batch_at(offset)
+        return self.batches[at].file if at < len(self.batches) else None
 
     def time_at(self, offset: int) -> int:
         at = self.batch_at(offset)
@@ -122,7 +126,7 @@ def _stretches(batches: list[Batch]) -> list[list[Batch]]:
     return [batches[a:b] for a, b in zip([0, *cuts], [*cuts, len(batches)], strict=True)]
 
 
-def check_snapshot(snapshot: Snapshot, trouble: Callable[[Trouble], None]) -> Base | None:
+def check_snapshot(snapshot: Snapshot, trouble: OnTrouble) -> Base | None:
     """The snapshot as a base; None, told to `trouble`, if it is not whole."""
     try:
         with SnapshotReader(snapshot.path) as reader:

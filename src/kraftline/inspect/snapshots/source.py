@@ -10,14 +10,12 @@ import msgspec
 
 from kraftline.errors import KraftlineError
 from kraftline.inspect.history import History, Trouble, open_history
-from kraftline.inspect.history.decoding import read_records
 from kraftline.inspect.history.files import Copy, find_copies
 from kraftline.inspect.history.legs import Leg
 from kraftline.inspect.history.moments import Moment
-from kraftline.inspect.history.transactions import Replay
-from kraftline.inspect.history.units import read_units
+from kraftline.inspect.history.reading import read_batches
 from kraftline.inspect.snapshots.refusal import Refused
-from kraftline.metadata.image import MetadataDelta, MetadataImage
+from kraftline.metadata.image import MetadataImage
 from kraftline.raft.control_state import ControlState
 from kraftline.schema.control.voters_record import VotersRecord
 from kraftline.storage import quorum_state
@@ -91,23 +89,15 @@ def read_state(
 
 
 def _replay(history: History, leg: Leg, offset: int) -> MetadataImage:
-    """As History.at does, which does not tell of a transaction that is open at the end."""
-    delta = MetadataDelta(history.base_image(leg.base))
-    replay = Replay(delta, history.trouble.append)
-    stop = min(leg.batch_at(offset) + 1, len(leg.batches))
-    for records in read_records(leg.batches[:stop], history.trouble.append):
-        if records and records[-1].offset > offset:
-            records = [record for record in records if record.offset <= offset]
-        replay.take(records)
-    opened = replay.open
+    (image,), opened = history.reach(leg, [offset])
     if opened is not None:
         name = "" if opened.name is None else f" {opened.name!r}"
         raise Refused(
             f"offset {offset} is inside the metadata transaction{name} that began at offset "
-            f"{opened.offset}: a snapshot there would cut it in two",
-            hint=f"Write it as of offset {opened.offset - 1}, or behind the transaction's end.",
+            f"{opened.begin}: a snapshot there would cut it in two",
+            hint=f"Write it as of offset {opened.begin - 1}, or behind the transaction's end.",
         )
-    return delta.apply(history.provenance(leg, offset))
+    return image
 
 
 def _troubles(trouble: Sequence[Trouble], known: int) -> list[str]:
@@ -134,10 +124,9 @@ def _quorum(
                     controls.add_snapshot(reader)
             except KraftlineError:
                 continue  # told of when the history was opened, if it mattered
-    for batch, time in zip(leg.batches, leg.times, strict=True):
-        if batch.is_control and batch.base_offset <= offset:
-            for unit in read_units([batch], [time], history.trouble.append):
-                controls.add(batch.base_offset, [record.message for record in unit.records])
+    found = [each for each in leg.batches if each.is_control and each.base_offset <= offset]
+    for batch in read_batches(found, history.trouble.append):
+        controls.add(batch.base_offset, [control.message for control in batch.controls])
     return controls.at(offset)
 
 

@@ -15,14 +15,15 @@ from time import perf_counter_ns
 from kraftline.metadata.faults import ReplayError
 from kraftline.metadata.image import EMPTY, MetadataDelta, MetadataImage, Provenance
 from kraftline.metadata.image.configs import ConfigFilter
-from kraftline.metadata.loader.batches import Entry, MetadataBatch, Unreadable
-from kraftline.metadata.loader.fault_handling import FaultHandler, MetadataFault
+from kraftline.metadata.loader.batches import Entry, MetadataBatch
+from kraftline.metadata.loader.fault_handling import FaultHandler, MetadataFault, record_fault
 from kraftline.metadata.loader.manifests import UNKNOWN_LEADER, LeaderAndEpoch, LogDeltaManifest
 from kraftline.metadata.loader.transactions import (
-    MARKERS,
+    Marker,
+    Transactions,
     TransactionState,
-    after_marker,
-    after_record,
+    marker_of,
+    runs_of,
 )
 
 Publish = Callable[[MetadataDelta, MetadataImage, LogDeltaManifest], None]
@@ -55,9 +56,7 @@ class BatchLoader:
     def reset(self, image: MetadataImage) -> None:
         """Go on from an image; what was gathered, and an open transaction, are forgotten."""
         self.image = image
-        self.transaction = TransactionState.NONE
-        # Runs of records with the offset of the first.
-        self._aside: list[tuple[int, Sequence[Entry]]] = []
+        self.transactions = Transactions()
         # Where the image would end that was not published when a transaction began.
         self._postponed: Provenance | None = None
         self._offset = image.provenance.last_offset
@@ -69,17 +68,12 @@ class BatchLoader:
         """Take in a batch; the nanoseconds that took. Publishes where a transaction begins behind
         something else."""
         started = perf_counter_ns()
-        records = batch.records
-        if not records:
-            pass
-        elif MARKERS.isdisjoint(map(type, records)):
-            self._take(batch.base_offset, records)
-        else:
-            for index, record in enumerate(records):
-                if type(record) in MARKERS:
-                    self._mark(batch, index)
-                else:
-                    self._take(batch.base_offset + index, (record,))
+        for run in runs_of(batch):
+            marker = marker_of(run)
+            if marker is not None:
+                self._mark(batch, run[0], marker)
+            elif not self.transactions.keeps(run):
+                self._replay(*run)
         self._offset = batch.last_offset
         self._epoch = batch.epoch
         self._time = batch.append_timestamp
@@ -92,12 +86,12 @@ class BatchLoader:
     def flush(self, *, aligned: bool = True) -> None:
         """Publish what was gathered, be it nothing, unless a transaction is open. `aligned` says
         that the last batch was taken in whole."""
-        if self.transaction.is_open:
+        if self.transactions.open is not None:
             if self._postponed is not None:
                 self._emit(self._postponed)
             return
         self._emit(self._here(aligned))
-        self.transaction = TransactionState.NONE
+        self.transactions.state = TransactionState.NONE
 
     def _begin(self) -> None:
         self._delta = MetadataDelta(self.image, self._known_config)
@@ -106,35 +100,25 @@ class BatchLoader:
     def _here(self, aligned: bool) -> Provenance:
         return Provenance(self._offset, self._epoch, self._time, aligned)
 
-    def _take(self, offset: int, records: Sequence[Entry]) -> None:
-        """Data records from an offset on."""
-        state = self.transaction = after_record(self.transaction)
-        if state.is_open:
-            self._aside.append((offset, records))
-        else:
-            self._replay(offset, records)
-
-    def _mark(self, batch: MetadataBatch, index: int) -> None:
-        marker = batch.records[index]
-        assert not isinstance(marker, Unreadable)
+    def _mark(self, batch: MetadataBatch, offset: int, marker: Marker) -> None:
         try:
-            after = after_marker(self.transaction, marker)
+            ended = self.transactions.mark(offset, marker)
         except ReplayError as error:
-            self._fault(batch.base_offset + index, marker, error)
+            self._faults.handle(record_fault(offset, marker, error))
             return
-        self.transaction = after
-        if after is not TransactionState.STARTED:
-            aside, self._aside = self._aside, []
+        if ended is not None:
             self._postponed = None
-            if after is TransactionState.ENDED:
-                for offset, records in aside:
-                    self._replay(offset, records)
-        elif index or self._batches:
-            if index:
-                self._offset = batch.base_offset + index - 1
+            if self.transactions.state is TransactionState.ENDED:
+                for run in ended.waiting:
+                    self._replay(*run)
+            return
+        inside = offset > batch.base_offset
+        if inside or self._batches:
+            if inside:
+                self._offset = offset - 1
                 self._epoch = batch.epoch
                 self._time = batch.append_timestamp
-            before = self._here(aligned=not index)
+            before = self._here(aligned=not inside)
             if self._lazily:
                 self._postponed = before
             else:
@@ -149,7 +133,7 @@ class BatchLoader:
                     pass
             except Exception as error:
                 index = len(records) - length_hint(rest) - 1
-                self._fault(offset + index, records[index], error)
+                self._faults.handle(record_fault(offset + index, records[index], error))
 
     def _emit(self, provenance: Provenance) -> None:
         manifest = LogDeltaManifest(
@@ -171,17 +155,3 @@ class BatchLoader:
         self._postponed = None
         self._begin()
         self._publish(delta, self.image, manifest)
-
-    def _fault(self, offset: int, record: Entry, error: Exception) -> None:
-        if isinstance(record, Unreadable):
-            error = record.error
-        elif isinstance(error, ReplayError):
-            error.at(offset=offset)
-        self._faults.handle(
-            MetadataFault(
-                f"Error loading metadata log record from offset {offset}",
-                error,
-                offset=offset,
-                record=record,
-            )
-        )

@@ -51,17 +51,18 @@ class MetadataBatch(msgspec.Struct, frozen=True):
     controls: Sequence[Control] = ()
 
 
-def cut_behind(batch: MetadataBatch, offset: int) -> MetadataBatch:
-    """The batch without what is behind an offset that is inside it."""
-    count = offset - batch.base_offset + 1
-    return MetadataBatch(
-        batch.base_offset,
-        offset,
-        batch.epoch,
-        batch.append_timestamp,
-        batch.size,
-        batch.records[:count],
-        batch.controls[:count],
+def part_of(batch: MetadataBatch, first: int, last: int) -> MetadataBatch:
+    """The batch without what is before one offset and behind another."""
+    start, stop = max(first - batch.base_offset, 0), min(last, batch.last_offset) + 1
+    if not start and stop > batch.last_offset:
+        return batch
+    kept = slice(start, max(stop - batch.base_offset, start))
+    return msgspec.structs.replace(
+        batch,
+        base_offset=batch.base_offset + start,
+        last_offset=stop - 1,
+        records=batch.records[kept],
+        controls=batch.controls[kept],
     )
 
 
@@ -152,13 +153,13 @@ def decode_batches(batches: Iterable[Batch]) -> Iterator[MetadataBatch]:
 
 
 def read_log(
-    reader: SegmentReader, start: int = 0, end: int | None = None
+    reader: SegmentReader, start: int = 0, end: int | None = None, *, check: bool = True
 ) -> Iterator[MetadataBatch]:
-    """The batches of a metadata log's segment from a position on, checksums compared. What is
-    damaged goes to the reader's `on_damage`, or is raised where it has none."""
+    """The batches of a metadata log's segment from a position on; `check` compares checksums.
+    What is damaged goes to the reader's `on_damage`, or is raised where it has none."""
     decoder = BatchDecoder()
     for run in reader.runs(start, end, keep=True, window=_WINDOW):
-        for found in _run_batches(run, reader):
+        for found in _run_batches(run, reader, check):
             if isinstance(found, MetadataBatch):
                 yield found
                 continue
@@ -170,18 +171,18 @@ def read_log(
                 yield decoded
 
 
-def _run_batches(run: Run, reader: SegmentReader) -> Iterator[MetadataBatch | Batch]:
+def _run_batches(run: Run, reader: SegmentReader, check: bool) -> Iterator[MetadataBatch | Batch]:
     """Batches of a run, decoded where they are plain, else as they are. The records of all are
     located in one call: with a call for each small batch this takes half as long again."""
     view, base = memoryview(run.buffer), run.position - run.start
     try:
-        ready = prepare(view, run.start, run.end, position=base)
+        ready = prepare(view, run.start, run.end, position=base, check_crc=check)
     except BadData:
         ready = None
     if ready is None or len(ready.groups) != 1 or ready.table[kernel.ATTRIBUTES] & 7:
         # Damaged, or packed, which Kafka never does: the slow way finds out.
         stop = run.position + run.end - run.start
-        yield from (batch for batch, _ in reader.batches(run.position, stop))
+        yield from (batch for batch, _ in reader.batches(run.position, stop, check=check))
         return
     (places,) = positions(ready)
     starts = places.numbers[kernel.P_VALUE :: places.stride]

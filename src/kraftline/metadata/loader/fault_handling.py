@@ -104,6 +104,20 @@ class CollectedFaults:
         self.faults.append(fault)
 
 
+def record_fault(offset: int, record: Entry, error: Exception) -> MetadataFault:
+    """The fault of one record of the log."""
+    if isinstance(record, Unreadable):
+        error = record.error
+    elif isinstance(error, ReplayError):
+        error.at(offset=offset)
+    return MetadataFault(
+        f"Error loading metadata log record from offset {offset}",
+        error,
+        offset=offset,
+        record=record,
+    )
+
+
 def content(record: Entry) -> str:
     """A record in words for a log file: its type and its fields as JSON, without secrets."""
     if isinstance(record, Unreadable):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -10,10 +11,11 @@ from typing import NamedTuple
 from kraftline.metadata.image import EMPTY, MetadataDelta, MetadataImage
 from kraftline.metadata.image.configs import ConfigFilter
 from kraftline.metadata.loader.batch_loader import BatchLoader
-from kraftline.metadata.loader.batches import MetadataBatch, cut_behind
+from kraftline.metadata.loader.batches import MetadataBatch, part_of
 from kraftline.metadata.loader.fault_handling import CollectedFaults, FaultHandler
 from kraftline.metadata.loader.manifests import LogDeltaManifest, Manifest
 from kraftline.metadata.loader.snapshot_source import Snapshot, load_snapshot
+from kraftline.metadata.loader.transactions import Transaction
 
 
 class Publication(NamedTuple):
@@ -54,8 +56,9 @@ class Replay:
         return self._loader.image
 
     @property
-    def in_transaction(self) -> bool:
-        return self._loader.transaction.is_open
+    def transaction(self) -> Transaction | None:
+        """The one that is open: nothing of it has taken effect."""
+        return self._loader.transactions.open
 
     def take(self, batch: MetadataBatch) -> list[Publication]:
         """Gather a batch; what its transactions published before they began."""
@@ -106,24 +109,41 @@ def image_of(
     faults: FaultHandler | None = None,
     known_config: ConfigFilter | None = None,
 ) -> MetadataImage:
-    """The last image only, which is quicker; with `as_of`, every record up to and including that
-    offset has taken effect. A transaction that is open there has none."""
+    """The last image only, which is quicker; with `as_of`, that of `images_at`."""
     replaying = Replay(image, faults=faults, known_config=known_config, lazily=True)
-    aligned = True
-    with _without_collector():
-        for batch in batches:
-            if as_of is not None and batch.last_offset > as_of:
-                if batch.base_offset <= as_of:
-                    replaying.take(cut_behind(batch, as_of))
-                    aligned = False
-                break
-            replaying.take(batch)
-        replaying.flush(aligned=aligned)
-    return replaying.image
+    with without_collector():
+        (last,) = images_at(replaying, batches, [sys.maxsize if as_of is None else as_of])
+    return last
+
+
+def images_at(
+    replaying: Replay, batches: Iterable[MetadataBatch], offsets: Iterable[int]
+) -> Iterator[MetadataImage]:
+    """The image at each of some rising offsets: every record up to and including it has taken
+    effect. A transaction that is open there has none."""
+    left = iter(offsets)
+    wanted = next(left, None)
+    for batch in batches:
+        first = batch.base_offset
+        while wanted is not None and wanted < batch.last_offset:
+            inside = wanted >= batch.base_offset
+            if inside:
+                replaying.take(part_of(batch, first, wanted))
+                first = wanted + 1
+            replaying.flush(aligned=not inside)
+            yield replaying.image
+            wanted = next(left, None)
+        if wanted is None:
+            return
+        replaying.take(part_of(batch, first, batch.last_offset))
+    while wanted is not None:
+        replaying.flush()
+        yield replaying.image
+        wanted = next(left, None)
 
 
 @contextmanager
-def _without_collector() -> Iterator[None]:
+def without_collector() -> Iterator[None]:
     """Records and images have no cycles: looking for some takes a fifth of the time."""
     collecting = gc.isenabled()
     gc.disable()
