@@ -1,0 +1,92 @@
+"""What people ask a lake, answered without a JVM: rows as pyarrow Tables.
+
+`spark.questions.History` gives the same answers as DataFrames: both run the SQL of `queries`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from kraftline.lake import queries
+from kraftline.lake.coverage import NoAnswer, Standing, Window
+from kraftline.lake.lake import Lake
+from kraftline.lake.queries import EVERYTHING, Chosen
+from kraftline.lake.tables import HISTORY, TABLES, Table
+
+_MOST_IDS = 1000  # beyond these, a list of ids skips little
+
+
+def as_of(lake: Lake, table: str, standing: Standing, chosen: Chosen = EVERYTHING) -> pa.Table:
+    """A history table's rows that were true at a moment (`coverage.stand` finds it)."""
+    found = _table(table)
+    return lake.query(queries.as_of(found, standing, _with_ids(lake, found, chosen)), table)
+
+
+def difference(
+    lake: Lake, table: str, before: Standing, after: Standing, chosen: Chosen = EVERYTHING
+) -> pa.Table:
+    """What is different in a history table between two moments, a row per entity."""
+    found = _table(table)
+    if found not in HISTORY:
+        names = ", ".join(each.name for each in HISTORY)
+        raise NoAnswer(f"{table} has no difference; there are {names}")
+    chosen = _with_ids(lake, found, chosen)
+    return lake.query(queries.difference(found, before, after, chosen), table)
+
+
+def changes(lake: Lake, window: Window, chosen: Chosen = EVERYTHING) -> pa.Table:
+    """What happened in a window (`coverage.window` makes one), as rows of `changes`."""
+    return lake.query(queries.changes(window, chosen), "changes")
+
+
+def health(lake: Lake, window: Window, chosen: Chosen = EVERYTHING) -> pa.Table:
+    """What was wrong at any time of a window, as rows of `health`."""
+    return lake.query(queries.health(window, chosen), "health")
+
+
+def timeline(lake: Lake, topic: str, clusters: Sequence[str] = ()) -> pa.Table:
+    """All that happened to a topic: its changes, and what was wrong from when to when."""
+    return lake.query(queries.timeline(topic, clusters), "changes", "health")
+
+
+def rows_of(table: pa.Table) -> list[dict[str, Any]]:
+    """Rows for programs: times as ISO-8601 in UTC, to the millisecond."""
+    times = [field.name for field in table.schema if pa.types.is_timestamp(field.type)]
+    # As numbers: pyarrow would load pandas to make them datetimes.
+    plain = table
+    for name in times:
+        at = plain.schema.get_field_index(name)
+        micros = plain[name].cast(pa.timestamp("us", tz="UTC")).cast(pa.int64())
+        plain = plain.set_column(at, name, micros)
+    rows: list[dict[str, Any]] = plain.to_pylist(maps_as_pydicts="strict")
+    for row in rows:
+        for name in times:
+            if row[name] is not None:
+                row[name] = iso_time(row[name] // 1000)
+    return rows
+
+
+def iso_time(ms: int) -> str:
+    when = datetime.fromtimestamp(ms // 1000, UTC)
+    return f"{when:%Y-%m-%dT%H:%M:%S}.{ms % 1000:03d}Z"
+
+
+def _table(name: str) -> Table:
+    if name not in TABLES:
+        raise NoAnswer(f"there is no table {name}; there are {', '.join(TABLES)}")
+    return TABLES[name]
+
+
+def _with_ids(lake: Lake, table: Table, chosen: Chosen) -> Chosen:
+    """The ids of chosen topics, where they help: large tables are in the order of those."""
+    if not chosen.topics or "topic_id" not in table.columns.names or table.name == "topics":
+        return chosen
+    found = lake.query(queries.topic_ids(chosen.topics), "topics")["topic_id"].to_pylist()
+    if not 0 < len(found) <= _MOST_IDS:
+        return chosen
+    return msgspec.structs.replace(chosen, topic_ids=tuple(sorted(found)))
