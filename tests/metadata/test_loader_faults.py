@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,10 +13,12 @@ from kraftline.errors import Corrupt
 from kraftline.metadata.loader import (
     FatalFault,
     MetadataBatch,
+    Replay,
     RoleFaultHandler,
     SnapshotsDisabled,
     Unreadable,
     decode_batches,
+    read_log,
 )
 from kraftline.metadata.loader.fault_handling import content
 from kraftline.records.framing import batches
@@ -28,6 +31,7 @@ from kraftline.schema.metadata import (
 )
 from kraftline.schema.metadata.frame import encode_record
 from kraftline.schema.types import Uuid
+from kraftline.storage.segment import SegmentReader
 from tests.metadata.loading import VERSION, Driver, Recorder, batch, drive, names, topic
 
 UNKNOWN = RemoveTopicRecord(topic_id=Uuid(b"0123456789abcdef"))
@@ -74,6 +78,23 @@ def test_record_that_cannot_be_decoded_is_a_fault_and_the_others_count() -> None
     assert "a metadata record without a value" in str(two)
     assert names(driver.loader.image) == ["a"]
     assert driver.loader.image.provenance.last_epoch == 1
+
+
+def test_record_without_a_value_is_a_fault_and_the_others_count(tmp_path: Path) -> None:
+    values = [encode_record(VERSION, 0), None, encode_record(topic("a"), 0)]
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(build_batch([Record(n, 5, None, each) for n, each in enumerate(values)]))
+    replay = Replay()
+    with SegmentReader(path) as reader:
+        for each in read_log(reader):
+            replay.take(each)
+    replay.flush()
+    (fault,) = replay.faults.faults
+    assert fault.offset == 1
+    assert "a metadata record without a value" in str(fault)
+    assert names(replay.image) == ["a"]
+    (same,) = decode_batches(batches(path.read_bytes()))
+    assert isinstance(same.records[1], Unreadable)
 
 
 def test_batch_that_is_not_of_a_metadata_log_is_a_fault_of_the_commit() -> None:

@@ -10,27 +10,16 @@ from kraftline.inspect.history.trouble import OnTrouble, of_damage
 from kraftline.metadata.loader.batches import MetadataBatch, read_log
 from kraftline.storage.segment import SegmentReader
 
-# Progress is told of so many bytes at the least.
-_STEP = 1024 * 1024
-
 
 def read_batches(
     batches: Sequence[Batch], trouble: OnTrouble, progress: Progress | None = None
 ) -> Iterator[MetadataBatch]:
     """What sound batches hold; one whose records cannot be told apart goes to `trouble`."""
-    done = 0
     for file, start, end in _stretches(batches):
         with SegmentReader(file, on_damage=lambda damage: trouble(of_damage(damage))) as reader:
-            for batch in read_log(reader, start, end, check=False):
-                yield batch
-                done += batch.size
-                if done > _STEP and progress is not None:
-                    progress(done)
-                    done = 0
+            yield from read_log(reader, start, end, check=False, progress=progress)
             if reader.size() < end:
                 raise NotKafka(f"{file}: became shorter while it was read; try again")
-    if progress is not None:
-        progress(done)
 
 
 def _stretches(batches: Sequence[Batch]) -> Iterator[tuple[str, int, int]]:

@@ -1,7 +1,7 @@
 """The metadata audit of one directory: every snapshot against the replay of the log up to its end,
 records and quorum.
 
-The log is read once, in pieces. The replay goes on from its own state after each snapshot, so
+The log is read once. The replay goes on from its own state after each snapshot, so
 that a fault is told of in every snapshot that has it.
 """
 
@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kraftline.errors import KraftlineError, NotKafka
-from kraftline.inspect.history.transactions import Replay
-from kraftline.inspect.history.trouble import Trouble
+from kraftline.inspect.history.trouble import Trouble, of_fault
 from kraftline.inspect.verify.findings import Report
 from kraftline.inspect.verify.metadata_dirs import whole_snapshots
 from kraftline.inspect.verify.quorum import quorum_difference, quorum_of
 from kraftline.inspect.verify.replay_causes import UNKNOWN, Causes
 from kraftline.inspect.verify.replay_difference import Difference, differences, in_words
-from kraftline.inspect.verify.replay_reading import Piece, between, read_pieces, snapshot_image
-from kraftline.metadata.image import EMPTY, MetadataDelta, MetadataImage, Provenance
+from kraftline.inspect.verify.replay_reading import read_batches, snapshot_image
+from kraftline.metadata.image import EMPTY, MetadataImage
+from kraftline.metadata.loader import MetadataBatch, MetadataFault, Replay, Unreadable, part_of
 from kraftline.raft.control_state import ControlState
 from kraftline.storage.partition_dir import PartitionDirectory, SnapshotFile
 from kraftline.storage.snapshot_file import SnapshotReader
@@ -61,36 +61,47 @@ class _Audit:
 
     def run(self) -> None:
         at, reached = 0, None
-        for piece in read_pieces(self.segments, self.report.read_again):
-            if piece.first_offset != reached:
-                self.replay = self._begin(EMPTY) if piece.first_offset == 0 else None
-                self.quorum = ControlState()
-            position = piece.first_offset
+        for batch in read_batches(self.segments, self.report.read_again):
+            if batch.base_offset != reached:
+                self._lose()
+                if batch.base_offset == 0:
+                    self.replay = self._begin(EMPTY)
+            position, reached = batch.base_offset, batch.last_offset + 1
             while at < len(self.snapshots):
                 end = self.snapshots[at].id.end_offset
-                if end > piece.next_offset:
+                if end > reached:
                     break
                 if end < position:
                     self.unchecked.append(self.snapshots[at])
                 else:
-                    self._take(piece, position, end)
+                    self._take(part_of(batch, position, end - 1))
                     position = end
                     self._meet(self.snapshots[at])
                 at += 1
-            self._take(piece, position, piece.next_offset)
-            reached = piece.next_offset
+            self._take(part_of(batch, position, batch.last_offset))
             if at == len(self.snapshots):
                 break
         self._tell_the_rest(self.snapshots[at:], reached)
 
     def _begin(self, image: MetadataImage) -> Replay:
-        return Replay(MetadataDelta(image), self.refused.append)
+        return Replay(image, faults=self, lazily=True)
 
-    def _take(self, piece: Piece, start: int, end: int) -> None:
+    def _lose(self) -> None:
+        """What comes next follows from something that cannot be read."""
+        self.replay = None
+        self.quorum = ControlState()
+
+    def _take(self, batch: MetadataBatch) -> None:
         if self.replay is not None:
-            self.replay.take(between(piece.records, start, end))
-            for control in between(piece.controls, start, end):
-                self.quorum.add(control.offset, [control.message])
+            self.replay.take(batch)
+            self.quorum.add(batch.base_offset, [control.message for control in batch.controls])
+
+    def handle(self, fault: MetadataFault) -> None:
+        """A record that does not fit has no effect; of one that cannot be read, nobody knows."""
+        if isinstance(fault.record, Unreadable):
+            self._lose()
+        else:
+            self.refused.append(of_fault(fault))
 
     def _meet(self, snapshot: SnapshotFile) -> None:
         """The replay has come to a snapshot's end: compare, or begin there."""
@@ -104,10 +115,8 @@ class _Audit:
             self.unchecked.append(snapshot)
             self.replay = self._begin(theirs)
             return
-        opened = self.replay.open
-        ours = self.replay.delta.apply(Provenance())
-        self.replay = self._begin(ours)
-        self.replay.open = opened
+        self.replay.flush()
+        ours = self.replay.image
         found = differences(ours, theirs)
         if found:
             self._tell(snapshot, found, ours, theirs)

@@ -6,16 +6,21 @@ removed within one publication, and it may keep records of a metadata transactio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kraftline.inspect.verify.replay_difference import Difference, Identity, identity
-from kraftline.inspect.verify.replay_reading import read_pieces
+from kraftline.inspect.verify.replay_reading import read_batches
 from kraftline.metadata.image.configs import TOPIC
-from kraftline.schema.metadata.abort_transaction_record import AbortTransactionRecord
-from kraftline.schema.metadata.begin_transaction_record import BeginTransactionRecord
+from kraftline.metadata.loader import (
+    CollectedFaults,
+    Effect,
+    MetadataBatch,
+    Unreadable,
+    effects,
+    part_of,
+)
 from kraftline.schema.metadata.config_record import ConfigRecord
-from kraftline.schema.metadata.end_transaction_record import EndTransactionRecord
 from kraftline.schema.metadata.remove_topic_record import RemoveTopicRecord
 from kraftline.schema.metadata.topic_record import TopicRecord
 from kraftline.schema.uuids import Uuid
@@ -64,27 +69,29 @@ class Causes:
 
     def _look(self, segments: Sequence[str], below: int) -> None:
         names: dict[Uuid, str] = {}
-        begin: int | None = None
-        inside: list[Identity] = []
-        for piece in read_pieces(segments):
-            if piece.first_offset >= below:
-                return
-            for record in piece.records:
-                offset, message = record.offset, record.message
-                if offset >= below:
-                    return
-                match message:
-                    case BeginTransactionRecord():
-                        begin, inside = offset, []
-                    case AbortTransactionRecord() if begin is not None:
-                        self._aborted |= dict.fromkeys(inside, _Aborted(begin, offset))
-                        begin = None
-                    case EndTransactionRecord():
-                        begin = None
+        for effect in effects(_below(segments, below), CollectedFaults()):
+            self._abort(effect)
+            for record in effect.records:
+                match record.message:
                     case TopicRecord(name=name, topic_id=topic_id) if name in self._names:
                         names[topic_id] = name
                         self._removed.pop(name, None)
                     case RemoveTopicRecord(topic_id=topic_id) if topic_id in names:
-                        self._removed[names[topic_id]] = offset
-                if begin is not None and identity(message) in self._wanted:
-                    inside.append(identity(message))
+                        self._removed[names[topic_id]] = record.offset
+
+    def _abort(self, effect: Effect) -> None:
+        transaction = effect.transaction
+        if transaction is None or effect.marker is None or effect.dropped is None:
+            return
+        for _, records in transaction.waiting:
+            for message in records:
+                if not isinstance(message, Unreadable) and identity(message) in self._wanted:
+                    aborted = _Aborted(transaction.begin, effect.marker)
+                    self._aborted[identity(message)] = aborted
+
+
+def _below(segments: Sequence[str], below: int) -> Iterator[MetadataBatch]:
+    for batch in read_batches(segments):
+        if batch.base_offset >= below:
+            return
+        yield part_of(batch, 0, below - 1)

@@ -7,7 +7,7 @@ at which offset it is and go on with the next.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -24,6 +24,8 @@ from kraftline.storage.segment import Run, SegmentReader
 _CONTROL = 0x20
 _CONTROL_OR_PACKED = 0x27
 _FIRST_ROOM = 1024
+# What reading a value raises: bytes of something else, or a null, which has no end.
+_NO_RECORD = (BadData, ValueError)
 # Windows of this size stay in the processor's caches, and their records are young when they go.
 _WINDOW = 512 * 1024
 
@@ -130,7 +132,7 @@ class BatchDecoder:
         ends = places[kernel.P_VALUE_END : room : kernel.P_STRIDE]
         try:
             return [record for record, _ in map(self._reader.read, starts, ends)]
-        except BadData:
+        except _NO_RECORD:
             return [
                 _entry(None if end < 0 else bytes(view[at:end]), batch.base_offset + index)
                 for index, (at, end) in enumerate(zip(starts, ends, strict=True))
@@ -153,10 +155,16 @@ def decode_batches(batches: Iterable[Batch]) -> Iterator[MetadataBatch]:
 
 
 def read_log(
-    reader: SegmentReader, start: int = 0, end: int | None = None, *, check: bool = True
+    reader: SegmentReader,
+    start: int = 0,
+    end: int | None = None,
+    *,
+    check: bool = True,
+    progress: Callable[[int], None] | None = None,
 ) -> Iterator[MetadataBatch]:
     """The batches of a metadata log's segment from a position on; `check` compares checksums.
-    What is damaged goes to the reader's `on_damage`, or is raised where it has none."""
+    What is damaged goes to the reader's `on_damage`, or is raised where it has none. `progress`
+    hears now and then how many bytes more were done."""
     decoder = BatchDecoder()
     for run in reader.runs(start, end, keep=True, window=_WINDOW):
         for found in _run_batches(run, reader, check):
@@ -169,6 +177,8 @@ def read_log(
                 reader.report(found.position, found.size_in_bytes, error.reason, error.offset)
             else:
                 yield decoded
+        if progress is not None:
+            progress(run.end - run.start)
 
 
 def _run_batches(run: Run, reader: SegmentReader, check: bool) -> Iterator[MetadataBatch | Batch]:
@@ -197,7 +207,7 @@ def _run_batches(run: Run, reader: SegmentReader, check: bool) -> Iterator[Metad
         if not attributes & _CONTROL and count == delta + 1:
             try:
                 records = [record for record, _ in map(read, starts[first:at], ends[first:at])]
-            except BadData:
+            except _NO_RECORD:
                 pass
             else:
                 yield MetadataBatch(offset, offset + delta, epoch, time, size, records)
