@@ -11,8 +11,9 @@ from kraftline.raft.problems import (
     SnapshotRefused,
 )
 from kraftline.raft.reading import CommittedBatches
-from kraftline.raft.recovery import Cut, Recovery
+from kraftline.raft.recovery import Recovery
 from kraftline.raft.settings import LogSettings
+from kraftline.storage.cuts import Cut
 
 __all__ = [
     "Appended",

@@ -15,10 +15,11 @@ import msgspec
 from kraftline.errors import BadData
 from kraftline.raft.control_state import ControlState
 from kraftline.raft.problems import LogRefused
-from kraftline.raft.walk import Walked, walk_segment, whole_batches_after
+from kraftline.raft.walk import Walked, walk_segment
 from kraftline.schema.uuids import Uuid
 from kraftline.storage import partition_metadata
 from kraftline.storage.checkpoints import LEADER_EPOCHS, read_leader_epochs
+from kraftline.storage.cuts import Cut, whole_batches_after
 from kraftline.storage.files import sync_directory, write_if_other
 from kraftline.storage.index_builder import IndexBuilder
 from kraftline.storage.leader_epochs import LeaderEpochs
@@ -38,31 +39,6 @@ from kraftline.storage.snapshot_file import SnapshotReader
 TOPIC_ID = Uuid((1).to_bytes(16, "big"))
 # No producer with an id ever writes to this log.
 NO_PRODUCERS = format_producer_snapshot(())
-
-
-class Cut(msgspec.Struct, frozen=True, kw_only=True):
-    """Bytes that were cut off: `length` from `position` on. Offsets from `offset` on are gone.
-
-    `batches` counts good ones among them, up to `last_offset`: those were once acknowledged,
-    which no crash explains; a disk that lies or a hand in the file does.
-    """
-
-    file: str
-    position: int
-    length: int
-    offset: int
-    reason: str
-    batches: int = 0
-    last_offset: int = -1
-
-    def __str__(self) -> str:
-        text = (
-            f"{self.file}: {self.length:,} bytes cut off at position {self.position:,}, where "
-            f"offset {self.offset} was expected: {self.reason}"
-        )
-        if self.batches:
-            text += f"; {self.batches:,} good batches up to offset {self.last_offset} went with it"
-        return text
 
 
 class Recovery(msgspec.Struct, frozen=True, kw_only=True):

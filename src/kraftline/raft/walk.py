@@ -14,7 +14,6 @@ from kraftline.records.batch import DefaultBatch
 from kraftline.records.control import read_control
 from kraftline.storage.index_builder import IndexBuilder
 from kraftline.storage.leader_epochs import LeaderEpochs
-from kraftline.storage.segment import SegmentReader
 from kraftline.storage.sound_batches import SoundBatch, SoundBatches
 
 _CONTROL = 0x20
@@ -58,15 +57,6 @@ def walk_segment(
     found.file_size = walk.file_size
     found.trouble = found.trouble or walk.trouble
     return found
-
-
-def whole_batches_after(path: str, position: int) -> tuple[int, int]:
-    """How many good batches lie behind a position, and the last offset of them (-1: none)."""
-    count, last = 0, -1
-    with SegmentReader(path, on_damage=lambda damage: None) as reader:
-        for batch, _ in reader.batches(position):
-            count, last = count + 1, max(last, batch.last_offset)
-    return count, last
 
 
 def _refusal(batch: SoundBatch, found: Walked, controls: ControlState) -> str | None:

@@ -1,0 +1,107 @@
+"""How a partition's log is kept: the topic configs that concern a log, by Kafka's names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import msgspec
+
+from kraftline.config.effective import Config
+from kraftline.config.key import Value
+from kraftline.config.tables import TOPIC
+from kraftline.config.values import default_of, parse
+from kraftline.records.record import Codec
+
+_NEVER: Final = 2**63 - 1
+_CODECS: Final = {
+    "producer": None,
+    "uncompressed": Codec.NONE,
+    "gzip": Codec.GZIP,
+    "snappy": Codec.SNAPPY,
+    "lz4": Codec.LZ4,
+    "zstd": Codec.ZSTD,
+}
+
+
+class LogConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Sizes in bytes, times in milliseconds; a negative retention means no limit.
+
+    `codec` is None where batches stay as the producer compressed them, `level` is that codec's.
+    """
+
+    segment_bytes: int = 1024 * 1024 * 1024
+    segment_ms: int = 7 * 24 * 3_600_000
+    segment_jitter_ms: int = 0
+    segment_index_bytes: int = 10 * 1024 * 1024
+    index_interval_bytes: int = 4096
+    flush_messages: int = _NEVER
+    flush_ms: int = _NEVER
+    retention_bytes: int = -1
+    retention_ms: int = 7 * 24 * 3_600_000
+    file_delete_delay_ms: int = 60_000
+    max_message_bytes: int = 1_048_588
+    compact: bool = False
+    delete: bool = True
+    codec: Codec | None = None
+    level: int | None = None
+    log_append_time: bool = False
+    timestamp_before_max_ms: int = _NEVER
+    timestamp_after_max_ms: int = 3_600_000
+    preallocate: bool = False
+
+
+def log_config(
+    overrides: Mapping[str, str] | None = None, broker: Config | None = None
+) -> LogConfig:
+    """The config of a topic: what it sets itself, then the broker's defaults, then Kafka's."""
+    given = overrides or {}
+
+    def value(name: str) -> Value:
+        if name in given:
+            return parse(TOPIC[name], given[name])
+        return default_of(TOPIC[name]) if broker is None else broker.topic_default(name).value
+
+    def whole(name: str) -> int:
+        found = value(name)
+        assert isinstance(found, int), name
+        return found
+
+    policy = value("cleanup.policy")
+    assert isinstance(policy, list)
+    codec = _CODECS[str(value("compression.type"))]
+    internal_segment = value("internal.segment.bytes")
+    flush_ms = value("flush.ms")
+    return LogConfig(
+        segment_bytes=(
+            internal_segment if isinstance(internal_segment, int) else whole("segment.bytes")
+        ),
+        segment_ms=whole("segment.ms"),
+        segment_jitter_ms=whole("segment.jitter.ms"),
+        segment_index_bytes=whole("segment.index.bytes"),
+        index_interval_bytes=whole("index.interval.bytes"),
+        flush_messages=whole("flush.messages"),
+        flush_ms=flush_ms if isinstance(flush_ms, int) else _NEVER,
+        retention_bytes=whole("retention.bytes"),
+        retention_ms=whole("retention.ms"),
+        file_delete_delay_ms=whole("file.delete.delay.ms"),
+        max_message_bytes=whole("max.message.bytes"),
+        compact="compact" in policy,
+        delete="delete" in policy,
+        codec=codec,
+        level=_level(codec, whole),
+        log_append_time=value("message.timestamp.type") == "LogAppendTime",
+        timestamp_before_max_ms=whole("message.timestamp.before.max.ms"),
+        timestamp_after_max_ms=whole("message.timestamp.after.max.ms"),
+        preallocate=bool(value("preallocate")),
+    )
+
+
+def _level(codec: Codec | None, whole: Callable[[str], int]) -> int | None:
+    match codec:
+        case Codec.GZIP:
+            return whole("compression.gzip.level")
+        case Codec.ZSTD:
+            return whole("compression.zstd.level")
+        case _:
+            return None
