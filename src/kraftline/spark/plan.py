@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from kraftline.spark.inputs import InputFile
 from kraftline.spark.reached import Base, EpochRun, LegReached, Reached, below, joined
-from kraftline.spark.survey import DAMAGE, RUN, SNAPSHOT, SurveyRow
+from kraftline.spark.survey import DAMAGE, SNAPSHOT, SurveyRow
 
 LAKE: Final = ""  # the file of a piece that is read back from the table `records`
 _FOREVER: Final = 1 << 63
@@ -386,10 +386,7 @@ class _Builder:
         self._unbased(unbased)
         self._gaps()
         reached = Reached(
-            legs=tuple(
-                LegReached(leg.snapshot.base if leg.snapshot else None, _runs(leg.parts))
-                for leg in legs
-            ),
+            legs=tuple(self._reached(number, leg) for number, leg in enumerate(legs)),
             unbased=_runs(unbased),
             committed_to=planning.committed_to,
         )
@@ -405,15 +402,35 @@ class _Builder:
             cuts={row: tuple(sorted(offsets)) for row, offsets in planning.cuts.items()},
         )
 
+    def _reached(self, number: int, leg: _Leg) -> LegReached:
+        base = None if leg.snapshot is None else leg.snapshot.base
+        return LegReached(base, _runs(leg.parts), *self._sources(number, leg))
+
+    def _sources(self, number: int, leg: _Leg) -> tuple[str | None, str | None]:
+        """Where a leg's snapshot and its log were read; of one that goes on, where it began."""
+        if self._continued(number):
+            known = self.planning.known.legs[number]
+            if known.log_source is not None:
+                return known.base_source, known.log_source
+        snapshot = leg.snapshot
+        of_base = None if snapshot is None or snapshot.row is None else snapshot.row.file
+        files = (part.file for part in leg.parts if part.file is not None)
+        of_log = next((file.directory for file in files), None)
+        return of_base, of_log
+
+    def _continued(self, number: int) -> bool:
+        return self.keep and number < len(self.planning.known.legs)
+
     def _leg(self, number: int, leg: _Leg) -> Leg:
-        continued = self.keep and number < len(self.planning.known.legs)
+        continued = self._continued(number)
+        base_source, log_source = self._sources(number, leg)
         base_offset, time = 0, -1
         if leg.snapshot is not None:
             base = leg.snapshot.base
             base_offset, time = base.offset, base.time
             if not continued:
                 self._snapshot(number, leg.snapshot)
-            self._covered(number, SNAPSHOT, base_offset, base_offset + 1, time, time, leg.snapshot)
+            self._covered(number, SNAPSHOT, base_offset, base_offset + 1, time, time, base_source)
         first_time = time if leg.snapshot or not leg.parts else leg.parts[0].first_time
         end, start = base_offset + 1, time
         time = self._parts(number, leg.parts, time)
@@ -421,7 +438,7 @@ class _Builder:
             end = leg.parts[-1].to_offset
             first = leg.parts[0]
             start = max(start, first.first_time)
-            self._covered(number, "log", first.from_offset, end, start, time, first)
+            self._covered(number, "log", first.from_offset, end, start, time, log_source)
         return Leg(
             leg=number,
             base_offset=base_offset,
@@ -480,9 +497,9 @@ class _Builder:
                 end += 1
             time = self._parts(None, parts[at:end], -1)
             first, last = parts[at], parts[end - 1]
-            self._covered(
-                None, "unbased", first.from_offset, last.to_offset, first.first_time, time, first
-            )
+            source = None if first.file is None else first.file.directory
+            offsets = (first.from_offset, last.to_offset)
+            self._covered(None, "unbased", *offsets, first.first_time, time, source)
             at = end
 
     def _covered(
@@ -493,11 +510,8 @@ class _Builder:
         to_offset: int,
         from_time: int,
         to_time: int,
-        source: _Stretch | _Snapshot,
+        source: str | None,
     ) -> None:
-        where = None if source.file is None else source.file.directory
-        if how == SNAPSHOT and source.row is not None:
-            where = source.row.file
         self.coverage.append(
             Coverage(
                 leg=leg,
@@ -506,7 +520,7 @@ class _Builder:
                 to_offset=to_offset,
                 from_time=from_time,
                 to_time=to_time,
-                source=where,
+                source=source,
             )
         )
 

@@ -31,19 +31,24 @@ class Base(Struct, frozen=True):
 
 
 class LegReached(Struct, frozen=True):
-    """A leg as it was built. No base: the log from offset 0 on."""
+    """A leg as it was built. No base: the log from offset 0 on. The sources are a file and a
+    directory, as `coverage` has them."""
 
     base: Base | None
     runs: tuple[EpochRun, ...]
+    base_source: str | None = None
+    log_source: str | None = None
 
 
 class Reached(Struct, frozen=True):
     """What of a cluster's log is in the lake. `told` sums up what was said of gaps and damage, so
-    that a build without news is known as such."""
+    that a build without news is known as such; `open_from` is where a transaction began that is
+    open at the end of the last leg."""
 
     legs: tuple[LegReached, ...] = ()
     unbased: tuple[EpochRun, ...] = ()
     committed_to: int = 0
+    open_from: int | None = None
     told: str = ""
 
 

@@ -11,7 +11,7 @@ import tempfile
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Final
 
 import google_crc32c
@@ -193,20 +193,21 @@ def in_order(rows: Iterable[SurveyRow]) -> list[SurveyRow]:
     out: list[SurveyRow] = []
     expected = 0
     for row in ordered:
-        if row.what == RUN and row.from_offset is not None and row.to_offset is not None:
-            if row.from_offset < expected:
-                reason = f"batches from offset {row.from_offset} on, where {expected} was next"
-                row = _as_damage(row, reason)
-            else:
-                expected = row.to_offset
-        if row.what != END:
-            out.append(row)
+        match row:
+            case SurveyRow(what="run", from_offset=int() as first) if first < expected:
+                reason = f"batches from offset {first} on, where {expected} was next"
+                out.append(_as_damage(row, reason))
+            case SurveyRow(what="run", to_offset=int() as end):
+                expected = end
+                out.append(row)
+            case SurveyRow(what="damage" | "snapshot"):
+                out.append(row)
     for at, row in enumerate(out):
         if row.what == DAMAGE and row.to_offset is None:
             after = next((r.from_offset for r in out[at:] if r.what == RUN), None)
             before = next((r.to_offset for r in reversed(out[:at]) if r.what == RUN), None)
-            first = row.from_offset if row.from_offset is not None else before
-            out[at] = replace(row, from_offset=first, to_offset=after)
+            start = row.from_offset if row.from_offset is not None else before
+            out[at] = replace(row, from_offset=start, to_offset=after)
     return [*out, *ends[-1:]]
 
 
@@ -349,7 +350,7 @@ def _is_same(path: str, last: SurveyRow) -> bool:
     if len(batch) < 61 or last.last_position + len(batch) < last.to_position:
         return False
     stored = int.from_bytes(batch[17:21], "big")
-    return stored == last.last_crc == google_crc32c.value(batch[21:])
+    return bool(stored == last.last_crc == google_crc32c.value(batch[21:]))
 
 
 def _read(reader: SegmentReader, start: int, end: int, runs: _Runs) -> int | None:
@@ -398,7 +399,7 @@ class _Runs:
         if len(self._cuts):
             begins |= np.isin(first[1:], self._cuts)
         starts = [0, *(np.flatnonzero(begins) + 1).tolist(), len(headers)]
-        for at, until in zip(starts, starts[1:], strict=False):
+        for at, until in pairwise(starts):
             self._put(headers[at:until])
 
     def finish(self) -> list[SurveyRow]:

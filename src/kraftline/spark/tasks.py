@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
+
+from kraftline.errors import KraftlineError, NotKafka
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +35,36 @@ def run_tasks(
 
     # A range of so many partitions is the one frame that has exactly one row in each.
     frame = spark.range(0, len(work), 1, len(work)).mapInArrow(task, from_arrow_schema(schema))
-    return frame.toArrow().cast(schema)
+    with in_words():
+        return frame.toArrow().cast(schema)
+
+
+@contextmanager
+def in_words(folder: str | None = None) -> Iterator[None]:
+    """What went wrong in a task as an error of its own, without Spark's traces around it."""
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        said = _last_error(str(error))
+        if said is None:
+            raise
+        kind, reason = said
+        if kind == "NotKafka":
+            raise NotKafka(reason) from error
+        where = f"{folder}: " if folder and folder not in reason else ""
+        raise KraftlineError(f"{where}{reason}") from error
+
+
+_ERROR = re.compile(r"^(?:[\w.]+\.)?(\w+): (.*)$", re.MULTILINE)
+
+
+def _last_error(text: str) -> tuple[str, str] | None:
+    """The name and the words of the exception that a Python trace ends with."""
+    trace = text.rpartition("Traceback (most recent call last)")[2]
+    found = _ERROR.findall(trace)
+    return found[-1] if found else None
 
 
 def shared_out(things: Iterable[T], weight: Callable[[T], int], tasks: int) -> list[list[T]]:

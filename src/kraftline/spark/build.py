@@ -1,0 +1,302 @@
+"""One build of a lake: from files to committed tables, all visible at once or not at all.
+
+Only what is new is read where the plan extends what the lake has; a cluster whose plan does not is
+made again from all there is. A run without news commits nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kraftline.lake.commit import Writing, writing_to
+from kraftline.lake.files import Added, write_file
+from kraftline.lake.lake import Lake
+from kraftline.lake.tables import COVERAGE, OPEN, QUARANTINE, TABLES, Table
+from kraftline.spark.file_table import FILES, file_rows, known_files
+from kraftline.spark.frames import frame_of, read_files, read_pinned
+from kraftline.spark.history import history_tables
+from kraftline.spark.inputs import InputFile, find_inputs, of_clusters
+from kraftline.spark.plan import LAKE, ClusterPlan, Quarantined, plan_cluster
+from kraftline.spark.plan_tables import (
+    all_quarantined,
+    coverage_rows,
+    leg_rows,
+    quarantine_rows,
+    quarantined_before,
+    told,
+)
+from kraftline.spark.reached import Reached
+from kraftline.spark.record_table import records_table
+from kraftline.spark.restage import open_transaction, restage, waiting_records
+from kraftline.spark.sink import write_rows
+from kraftline.spark.stage import Staged, stage
+from kraftline.spark.survey import SurveyRow, survey, survey_again
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# Tables that are written at the same time: small ones would leave the machine idle.
+_SIDE_BY_SIDE: Final = 4
+_SHUFFLE_ROWS: Final = 500_000
+_CUTTING_ROUNDS: Final = 4
+
+
+class Step(Struct, frozen=True):
+    """Part of a build, told when it begins (`seconds` is None) and when it is done."""
+
+    name: str
+    rows: int = 0
+    seconds: float | None = None
+
+
+Progress = Callable[[Step], None]
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """What a run came to. `build` is None where there was nothing new.
+
+    `records` were read, `rows` are what was written by table; `quarantined` is what this run found
+    that it could not read, or that lost a conflict.
+    """
+
+    build: int | None
+    clusters: tuple[str, ...]
+    anew: tuple[str, ...] = ()
+    records: int = 0
+    rows: dict[str, int] = {}
+    quarantined: tuple[Quarantined, ...] = ()
+    seconds: float = 0.0
+
+
+def build(
+    spark: SparkSession,
+    inputs: Sequence[str],
+    lake_root: str,
+    *,
+    cluster_id: str | None = None,
+    progress: Progress = lambda step: None,
+) -> Outcome:
+    """Bring the lake up to what the inputs hold. Whatever stops this leaves it as it was."""
+    started = time.monotonic()
+    files = of_clusters(find_inputs(inputs), cluster_id)
+    with writing_to(lake_root) as writing:
+        run = _Run(spark, writing, files, progress)
+        outcome = run.build(inputs)
+    return replace(outcome, seconds=time.monotonic() - started)
+
+
+class _Run:
+    def __init__(
+        self,
+        spark: SparkSession,
+        writing: Writing,
+        files: Sequence[InputFile],
+        progress: Progress,
+    ) -> None:
+        self.spark, self.writing, self.files, self.progress = spark, writing, files, progress
+        self.metadata = [file for file in files if file.is_metadata]
+        self.lake = None if writing.build is None else Lake(writing.root, writing.build)
+        said = {} if writing.build is None else writing.build.clusters
+        self.known = {name: msgspec.json.decode(text, type=Reached) for name, text in said.items()}
+
+    def build(self, inputs: Sequence[str]) -> Outcome:
+        surveyed, plans = self._plan()
+        names = tuple(plan.cluster_id for plan in plans)
+        news = [plan for plan in plans if self._is_news(plan)]
+        if not news:
+            return Outcome(build=None, clusters=names)
+        staged = self._stage(news)
+        rows = self._tables(news, staged)
+        reached, quarantined = self._plain_tables(news, surveyed, staged)
+        with self._step("commit"):
+            for name in (*rows, records_table().name, FILES.name):
+                self.writing.compact(name)
+            clusters = {**self.known, **reached}
+            build = self.writing.finish(
+                clusters={name: msgspec.json.encode(each) for name, each in clusters.items()},
+                inputs=list(inputs),
+            )
+            self.writing.sweep()
+        return Outcome(
+            build=build.build,
+            clusters=names,
+            anew=tuple(plan.cluster_id for plan in news if plan.anew),
+            records=staged.rows,
+            rows=rows,
+            quarantined=tuple(quarantined),
+        )
+
+    def _plan(self) -> tuple[dict[str, list[SurveyRow]], list[ClusterPlan]]:
+        with self._step("survey") as done:
+            surveyed = survey(self.spark, self.metadata, known_files(self.lake))
+            done(sum(row.batches for rows in surveyed.values() for row in rows))
+        clusters = sorted({str(file.cluster_id) for file in self.metadata})
+        return surveyed, [self._plan_cluster(name, surveyed) for name in clusters]
+
+    def _plan_cluster(self, cluster_id: str, surveyed: dict[str, list[SurveyRow]]) -> ClusterPlan:
+        """Plan, and cut runs where the plan needs it until it needs no more cuts."""
+        mine = [file for file in self.metadata if file.cluster_id == cluster_id]
+        by_path = {file.path: file for file in mine}
+        tried: set[tuple[str, int]] = set()
+        for _ in range(_CUTTING_ROUNDS):
+            known = self.known.get(cluster_id)
+            plan = plan_cluster(cluster_id, mine, surveyed, known, frozenset(tried))
+            if not plan.cuts:
+                break
+            for row, instead in survey_again(self.spark, by_path, plan.cuts).items():
+                rows = surveyed[row.file]
+                at = rows.index(row)
+                rows[at : at + 1] = instead
+                tried |= {(row.file, offset) for offset in plan.cuts[row]}
+        return plan
+
+    def _is_news(self, plan: ClusterPlan) -> bool:
+        known = self.known.get(plan.cluster_id)
+        return known is None or bool(plan.pieces) or plan.anew or told(plan) != known.told
+
+    def _stage(self, news: Sequence[ClusterPlan]) -> Staged:
+        folder = self.writing.folder(records_table().name)
+        with self._step("stage") as done:
+            pieces = [piece for plan in news for piece in plan.pieces]
+            staged = stage(self.spark, [p for p in pieces if p.file != LAKE], folder)
+            if self.lake is not None:
+                staged.added.extend(restage(self.spark, self.lake, pieces, folder))
+            done(staged.rows)
+        self._commit(records_table(), news, staged.added)
+        return staged
+
+    def _tables(self, news: Sequence[ClusterPlan], staged: Staged) -> dict[str, int]:
+        """Write every history table; how many rows each got."""
+        moving = [plan for plan in news if plan.pieces]
+        records = self._records(moving, staged)
+        if records is None:
+            return {}
+        legs = frame_of(self.spark, leg_rows(moving))
+        written: dict[str, int] = {}
+        with self._shuffling(staged.rows), self._step("tables") as done:
+            tables = history_tables(records, legs, self._open_rows(moving))
+
+            def write(name: str) -> list[Added]:
+                return write_rows(tables[name], TABLES[name], self.writing.folder(name))
+
+            with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
+                added = dict(zip(tables, pool.map(write, tables), strict=True))
+            for name, files in added.items():
+                self._commit(TABLES[name], moving, files)
+                written[name] = sum(file.rows for file in files)
+            done(sum(written.values()))
+        return written
+
+    def _records(self, moving: Sequence[ClusterPlan], staged: Staged) -> DataFrame | None:
+        table = records_table()
+        folder = self.writing.folder(table.name)
+        paths = [each.path for each in staged.added]
+        records = read_files(self.spark, folder, paths, table.columns)
+        if records is None or self.lake is None:
+            return records
+        opened = {
+            name: each.open_from for name, each in self.known.items() if each.open_from is not None
+        }
+        waiting = waiting_records(self.spark, self.lake, moving, opened)
+        return records if waiting is None else records.unionByName(waiting)
+
+    def _open_rows(self, moving: Sequence[ClusterPlan]) -> Callable[[str], DataFrame | None]:
+        lake = self.lake
+        continued = [plan.cluster_id for plan in moving if any(leg.continued for leg in plan.legs)]
+
+        def open_rows(name: str) -> DataFrame | None:
+            if lake is None or not continued:
+                return None
+            chosen = [{"cluster_id": continued, "state": [OPEN]}]
+            return read_pinned(self.spark, lake, TABLES[name], chosen)
+
+        return open_rows
+
+    def _plain_tables(
+        self,
+        news: Sequence[ClusterPlan],
+        surveyed: Mapping[str, list[SurveyRow]],
+        staged: Staged,
+    ) -> tuple[dict[str, Reached], list[Quarantined]]:
+        """Write what the driver knows by itself; how far each cluster has come, and what went to
+        quarantine."""
+        reached: dict[str, Reached] = {}
+        fresh: list[Quarantined] = []
+        coverage: list[Added] = []
+        quarantine: list[Added] = []
+        listed: list[Added] = []
+        folder = self.writing.folder
+        for plan in news:
+            name = plan.cluster_id
+            partition = {"cluster_id": name}
+            mine = [file for file in self.metadata if file.cluster_id == name]
+            present = frozenset(file.path for file in mine)
+            before = quarantined_before(self.lake, name)
+            bad = [row for row in staged.quarantined if row.file in present]
+            rows = all_quarantined(before, plan, bad, present)
+            fresh += [row for row in rows if row not in set(before)]
+            coverage.append(write_file(folder(COVERAGE.name), coverage_rows(plan), partition))
+            if rows:
+                out = quarantine_rows(name, rows)
+                quarantine.append(write_file(folder(QUARANTINE.name), out, partition))
+            listed.append(write_file(folder(FILES.name), file_rows(mine, surveyed), partition))
+            known = self.known.get(name)
+            opened = open_transaction(
+                plan,
+                staged.added,
+                folder(records_table().name),
+                None if known is None or plan.anew else known.open_from,
+            )
+            reached[name] = replace(plan.reached, open_from=opened, told=told(plan))
+        names = [plan.cluster_id for plan in news]
+        for table, added in ((COVERAGE, coverage), (QUARANTINE, quarantine), (FILES, listed)):
+            self.writing.commit(
+                table.name,
+                table.columns,
+                table.partition_by,
+                added,
+                replace=[{"cluster_id": names}],
+            )
+        return reached, fresh
+
+    def _commit(self, table: Table, plans: Iterable[ClusterPlan], added: Sequence[Added]) -> None:
+        """Closed rows are added, open ones replaced; all of a cluster that is made anew."""
+        anew = [plan.cluster_id for plan in plans if plan.anew]
+        gone: list[dict[str, list[str]]] = [{"cluster_id": anew}] if anew else []
+        if table.is_history:
+            gone.append({"cluster_id": [plan.cluster_id for plan in plans], "state": [OPEN]})
+        self.writing.commit(table.name, table.columns, table.partition_by, added, replace=gone)
+
+    @contextmanager
+    def _step(self, name: str) -> Iterator[Callable[[int], None]]:
+        started = time.monotonic()
+        rows = 0
+
+        def done(count: int) -> None:
+            nonlocal rows
+            rows = count
+
+        self.progress(Step(name))
+        yield done
+        self.progress(Step(name, rows, time.monotonic() - started))
+
+    @contextmanager
+    def _shuffling(self, rows: int) -> Iterator[None]:
+        """As many shuffle partitions as there is work for: a small build takes a second or two."""
+        key = "spark.sql.shuffle.partitions"
+        before = self.spark.conf.get(key)
+        slots = self.spark.sparkContext.defaultParallelism
+        wanted = 1 if rows < _SHUFFLE_ROWS // 10 else max(slots, rows // _SHUFFLE_ROWS)
+        self.spark.conf.set(key, str(wanted))
+        try:
+            yield
+        finally:
+            self.spark.conf.set(key, str(before))
