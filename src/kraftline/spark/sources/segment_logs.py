@@ -106,6 +106,13 @@ def beside(directory: str, name: str) -> str:
     return f"{head.rstrip('/')}/{name}{colons}{tail}"
 
 
+def above(directory: str) -> str:
+    """The directory that holds a directory, by path or URL."""
+    head, colons, tail = directory.rstrip("/").partition("::")
+    scheme, slashes, path = head.rpartition("://")
+    return f"{scheme}{slashes}{posixpath.dirname(path)}{colons}{tail}"
+
+
 def content(path: str) -> bytes:
     """A small file, wherever it is."""
     with opened(path) as file:
@@ -115,12 +122,8 @@ def content(path: str) -> bytes:
 def log_start_offset(log: PartitionLog) -> int:
     """Where consumers begin: records before it were deleted, though a segment may still hold
     them. 0 where no checkpoint of the log directory says so."""
-    head, colons, tail = log.directory.partition("::")
-    parent = posixpath.dirname(head.rstrip("/"))
     try:
-        entries = read_offset_checkpoint(
-            content(beside(f"{parent}{colons}{tail}", LOG_START_OFFSETS))
-        )
+        entries = read_offset_checkpoint(content(beside(above(log.directory), LOG_START_OFFSETS)))
     except NotKafka:
         return 0
     for entry in entries:
