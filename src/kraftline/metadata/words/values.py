@@ -14,7 +14,7 @@ _MS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000), ("ms",
 _SIZES = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 _DURATIONS = {"ms": 1, "seconds": 1000, "minutes": 60_000, "hours": 3_600_000}
 # Keys of Kafka's type "password", also behind a listener's prefix; and what plugins call theirs.
-_SECRET_ENDS = (
+SECRET_ENDS = (
     *(key.name for key in BROKER.values() if key.type is Type.PASSWORD),
     *("password", "passphrase", "secret", "private.key", "credentials"),
 )
@@ -22,7 +22,7 @@ _SECRET_ENDS = (
 
 def is_secret(key: str) -> bool:
     """Whether a config's value is one to hide."""
-    return key.lower().endswith(_SECRET_ENDS)
+    return key.lower().endswith(SECRET_ENDS)
 
 
 def config_value(key: str, value: str | None) -> str:
