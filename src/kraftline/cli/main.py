@@ -6,13 +6,13 @@ small question gets a quick answer.
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 
 import click
 
 from kraftline import __version__
+from kraftline.cli.verbs import Verbs
 from kraftline.errors import KraftlineError, NotKafka
 
 VERBS = {
@@ -23,31 +23,14 @@ VERBS = {
     "diff": "say what is different between two moments",
     "changes": "tell what happened, in order and with causes",
     "why": "tell how a partition came to be as it is",
+    "history": "build a lake of a cluster's history, and ask it",
     "snapshot": "write a cluster's metadata as a new snapshot, as it was or mended",
     "format": "make directories ready for a node, as Kafka's storage tool does",
     "random-uuid": "draw an id for a cluster or a directory",
 }
 
 
-class Verbs(click.Group):
-    """Loads `kraftline.cli.<verb>` when that verb is used."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(VERBS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in VERBS:
-            return None
-        module = cmd_name.replace("-", "_")
-        command: click.Command = importlib.import_module(f"kraftline.cli.{module}").command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Verbs"):
-            formatter.write_dl(list(VERBS.items()))
-
-
-@click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=Verbs, said=VERBS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="kraftline %(version)s")
 def verbs() -> None:
     """Reads and explains Apache Kafka's own files: no broker, no JVM.

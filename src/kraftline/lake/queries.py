@@ -89,8 +89,8 @@ def difference(
 
 def named_by(table: Table) -> tuple[str, ...]:
     """The columns that name a row; a topic's name is as good as its id, and people know it."""
-    own = table.keys if "topic" in table.keys or "topic" not in table.columns.names else None
-    return ("cluster_id", *(own or ("topic", *table.keys)))
+    known_by_name = "topic_id" in table.keys and "topic" in table.columns.names
+    return ("cluster_id", *(("topic",) if known_by_name else ()), *table.keys)
 
 
 def compared_in(table: Table) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from kraftline.inspect.cluster.health import (
@@ -56,14 +56,18 @@ def image_text(
     sections: Sequence[str] = (),
     secrets: bool = False,
     quick: bool = False,
+    more: Callable[[str], str] = "--section {}".format,
 ) -> Iterator[str]:
-    """The whole as lines; `sections` picks some, with all their rows."""
+    """The whole as lines; `sections` picks some, with all their rows. `more` says how to see all
+    of a section."""
     yield from heading(image, history, pen, quick=quick)
     for name in sections or _OVERVIEW:
         rows = SECTIONS[name](image, secrets)
         if rows or sections:
             yield ""
-            yield from section_text(name, rows, pen, all_rows=bool(sections), secrets=secrets)
+            yield from section_text(
+                name, rows, pen, all_rows=bool(sections), secrets=secrets, more=more(name)
+            )
 
 
 def heading(
@@ -96,7 +100,7 @@ def _summary(image: MetadataImage) -> str:
 
 
 def section_text(
-    name: str, rows: list[Row], pen: Pen, *, all_rows: bool, secrets: bool
+    name: str, rows: list[Row], pen: Pen, *, all_rows: bool, secrets: bool, more: str
 ) -> Iterator[str]:
     title = _TITLES.get(name, name.capitalize())
     yield pen.bold(f"{title} ({len(rows):,})")
@@ -111,7 +115,7 @@ def section_text(
     for line in table(columns, cells, pen, right=_RIGHT):
         yield f"  {line}"
     if len(shown) < len(rows):
-        yield pen.dim(f"  … and {len(rows) - len(shown):,} more: --section {name}")
+        yield pen.dim(f"  … and {len(rows) - len(shown):,} more: {more}")
 
 
 def _cell(section: str, column: str, row: Row) -> str:

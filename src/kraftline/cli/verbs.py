@@ -1,0 +1,32 @@
+"""Groups of verbs whose files are imported when asked for, so that a small question is quick."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+
+class Verbs(click.Group):
+    """`said` has a line for each; a verb is the `command` of `kraftline.cli.<start><verb>`."""
+
+    def __init__(self, *args: Any, said: Mapping[str, str], start: str = "", **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._said = said
+        self._start = start
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._said)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._said:
+            return None
+        module = self._start + cmd_name.replace("-", "_")
+        command: click.Command = importlib.import_module(f"kraftline.cli.{module}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(self._said.items()))
