@@ -1,0 +1,62 @@
+"""`kraftline report`: a lake as one page of pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kraftline.cli.options import instant
+from kraftline.errors import KraftlineError
+
+_US = 1000  # in a millisecond
+
+
+@click.command(name="report")
+@click.argument("lake")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    default=Path("report.html"),
+    show_default=True,
+    help="The page to write.",
+)
+@click.option("--from", "start", callback=instant, metavar="TIME", help="Only from then on.")
+@click.option("--to", "end", callback=instant, metavar="TIME", help="Only up to then.")
+@click.option("--cluster", metavar="ID", help="This one, where the lake has several.")
+def command(lake: str, out: Path, start: int | None, end: int | None, cluster: str | None) -> None:
+    """Write one page that tells what happened in LAKE: in sentences, then in pictures.
+
+    The page is one file and needs no network. It tells of brokers that were lost, partitions
+    without a leader or short of replicas, leaders on the move, changes, growing topics, lagging
+    groups, configs, and what the data does not cover. Where LAKE has several clusters it lists all
+    and tells of the one that was worst off, or of --cluster. Times are UTC.
+
+    \b
+    Examples:
+      kraftline report out/lake --out report.html
+      kraftline report out/lake --from 2026-03-01T03:00Z --to 2026-03-01T04:00Z
+    """
+    if start is not None and end is not None and start > end:
+        raise click.UsageError("--from is after --to")
+    try:
+        from kraftline.lake.lake import Lake
+        from kraftline.report.report import report
+    except ImportError as missing:
+        raise KraftlineError(
+            f"a report needs {missing.name}: pip install 'kraftline[report]'"
+        ) from None
+
+    made = report(
+        Lake.at(lake),
+        cluster=cluster,
+        start=None if start is None else start * _US,
+        end=None if end is None else end * _US,
+    )
+    aside = out.with_name(f".{out.name}.part")
+    aside.write_text(made.html, encoding="utf-8")
+    aside.replace(out)
+    if made.said is not None:
+        click.echo(made.said.headline)
+        click.echo(made.said.now)
+    click.echo(f"{out}: {out.stat().st_size / 1e6:.1f} MB, open it in any browser")
