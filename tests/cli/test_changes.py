@@ -11,7 +11,8 @@ from click.testing import CliRunner, Result
 
 from kraftline.cli.main import verbs
 from kraftline.schema import metadata as m
-from tests.inspect.metadata_logs import VERSION, make_log, topic
+from kraftline.schema.types import Message
+from tests.inspect.metadata_logs import ORDERS, VERSION, make_log, make_snapshot, partition, topic
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 NODE = FIXTURES / "metadata_4_3" / "data" / "node-1"
@@ -19,6 +20,10 @@ NODE = FIXTURES / "metadata_4_3" / "data" / "node-1"
 
 def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(verbs, ["changes", *map(str, arguments)])
+
+
+def move(number: int, leader: int) -> Message:
+    return m.PartitionChangeRecord(partition_id=number, topic_id=ORDERS, leader=leader)
 
 
 def test_the_story_of_a_cluster() -> None:
@@ -73,6 +78,28 @@ def test_for_programs() -> None:
     table = list(csv.DictReader(io.StringIO(run(NODE, "--format", "csv").stdout)))
     assert len(table) == len(rows)
     assert json.loads(run(NODE, "--format", "json", "--until", "0").stdout)[0]["offset"] == 0
+
+
+def test_quick_starts_at_the_newest_snapshot() -> None:
+    """Of this log the last snapshot ends at offset 188; those before it at 98 and 138."""
+
+    def lines(*arguments: str) -> list[str]:
+        return run(NODE, "--all", "--format", "jsonl", *arguments).stdout.splitlines()
+
+    assert lines("--quick") == lines("--since", "188")
+    assert lines("--until", "187", "--quick") == []
+    assert lines("--until", "2026-11-15T22:27:45Z", "--quick") == lines(
+        "--since", "138", "--until", "2026-11-15T22:27:45Z"
+    )
+    assert lines("--since", "100", "--quick") == lines("--since", "100")
+    assert "as a restarting node would" in run(NODE, "--quick").stdout
+
+
+def test_quick_believes_the_snapshot(tmp_path: Path) -> None:
+    log = make_log(tmp_path, [VERSION, topic()], [partition(0)], [move(0, 2)])
+    make_snapshot(log, 3, [VERSION, topic("other"), partition(0)])
+    assert "leader of orders-0 moved 1 -> 2" in run(log, "--since", "3").stdout
+    assert "leader of other-0 moved 1 -> 2" in run(log, "--since", "3", "--quick").stdout
 
 
 def test_a_window_outside_is_wrong_use() -> None:

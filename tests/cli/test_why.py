@@ -36,6 +36,17 @@ def test_for_programs() -> None:
     assert len(lines) == len(whole["events"])
 
 
+def test_quick_starts_at_the_newest_snapshot() -> None:
+    asked = ("orders-1", "--in", NODE, "--format", "json")
+    whole, quick = (json.loads(run(*asked, *rest).stdout) for rest in ([], ["--quick"]))
+    assert quick["state"] == whole["state"]
+    # Its snapshots end at offsets 98, 138 and 188.
+    assert quick["events"] == [event for event in whole["events"] if event["offset"] >= 188]
+    earlier = json.loads(run(*asked, "--at", "150", "--quick").stdout)["events"]
+    assert earlier == [each for each in whole["events"] if 138 <= each["offset"] <= 150]
+    assert "as a restarting node would" in run("orders-1", "--in", NODE, "--quick").stdout
+
+
 def test_wrong_use() -> None:
     for arguments, words in (
         (["orders", "--in", NODE], "is not a partition"),

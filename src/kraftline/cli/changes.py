@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     help="Only of this kind: leader, leader.moved, isr, broker.fenced, topic, config, …",
 )
 @click.option("--all", "everything", is_flag=True, help="Every change: nothing folded, no noise.")
+@metadata_log.quick_option
 @format_option
 def command(
     paths: tuple[str, ...],
@@ -37,6 +38,7 @@ def command(
     brokers: tuple[int, ...],
     kinds: tuple[str, ...],
     everything: bool,
+    quick: bool,
     form: str,
 ) -> None:
     """Tell what happened in PATH: topics, leaders and replicas, brokers, configs, ACLs …, in the
@@ -45,6 +47,9 @@ def command(
     Many like changes with one cause are one line with a count, and bookkeeping is left out, unless
     --all. Programs get every change but bookkeeping from json, jsonl and csv.
 
+    With --quick the replay starts at the newest snapshot before --since; without --since, what
+    happened before the newest snapshot is not told.
+
     Exit code 0: fine; 1: something was damaged or missing; 2: not Kafka's.
 
     \b
@@ -52,6 +57,7 @@ def command(
       kraftline changes /var/lib/kafka --since 2026-03-01T03:00Z --until 2026-03-01T03:30Z
       kraftline changes /var/lib/kafka --topic 'orders*' --type leader --type isr
       kraftline changes /var/lib/kafka --broker 2 --all
+      kraftline changes /var/lib/kafka --since 184467 --quick
       kraftline changes /var/lib/kafka --format jsonl | grep topic.deleted
     """
     from kraftline.inspect.cluster.folding import fold
@@ -60,7 +66,7 @@ def command(
 
     with metadata_log.opened(paths) as history:
         last = window(history, since, until)
-        told = story(history, since, until, Filter(topics, brokers, kinds, everything))
+        told = story(history, since, until, Filter(topics, brokers, kinds, everything), quick=quick)
         pen = metadata_log.pen()
         with metadata_log.working(history, streaming=True):
             if form != "table":
@@ -69,4 +75,4 @@ def command(
                 told = told if everything else fold(told)
                 metadata_log.write_lines(story_lines(told, pen))
         if form == "table":
-            metadata_log.write_lines(["", *map(pen.dim, remarks(history, last))])
+            metadata_log.write_lines(["", *map(pen.dim, remarks(history, last, quick=quick))])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gc
 import io
 import os
 import sys
@@ -52,6 +51,7 @@ def opened(paths: Sequence[str]) -> Iterator[History]:
     """A history; what is wrong with it is said at the end, and decides the exit code."""
     from kraftline.cli.progress import Bar
     from kraftline.inspect.history import Unanswerable, open_history
+    from kraftline.metadata.loader import without_collector
 
     done = 0
 
@@ -60,18 +60,14 @@ def opened(paths: Sequence[str]) -> Iterator[History]:
         done += count
         bar.update(done)
 
-    collecting = gc.isenabled()
-    gc.disable()  # images make no cycles; looking for some takes a third of a long replay
     try:
-        with Bar(_size(paths), "reading") as bar:
-            history = open_history(paths, advance)
-        yield history
+        with without_collector():
+            with Bar(_size(paths), "reading") as bar:
+                history = open_history(paths, advance)
+            yield history
     except (NotKafka, Unanswerable) as error:
         click.echo(f"kraftline: {error}", err=True)
         sys.exit(2)
-    finally:
-        if collecting:
-            gc.enable()
     sys.stdout.flush()
     sys.exit(1 if say_trouble(history) else 0)
 

@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     metavar="OFFSET|TIME",
     help="Up to then; without it, up to the end.",
 )
+@metadata_log.quick_option
 @format_option
-def command(name: str, paths: tuple[str, ...], at: Moment | None, form: str) -> None:
+def command(name: str, paths: tuple[str, ...], at: Moment | None, quick: bool, form: str) -> None:
     """Tell the story of one partition in PATH up to a moment: who led it, who was in sync, and
     which events of brokers led there. The last lines say how it stood.
+
+    With --quick, what happened before the newest snapshot is not told.
 
     Exit code 0: fine; 1: something was damaged or missing; 2: no such partition, or no answer for
     that moment.
@@ -34,6 +37,7 @@ def command(name: str, paths: tuple[str, ...], at: Moment | None, form: str) -> 
     Examples:
       kraftline why orders-3 --in /var/lib/kafka
       kraftline why orders-3 --in /var/lib/kafka --at 2026-03-01T03:12:00Z
+      kraftline why orders-3 --in /var/lib/kafka --quick
       kraftline why orders-3 --in node-1 --in node-2 --at 184467 --format json
     """
     from kraftline.inspect.cluster.printing import COLUMNS, as_object, remarks, story_lines
@@ -46,7 +50,7 @@ def command(name: str, paths: tuple[str, ...], at: Moment | None, form: str) -> 
         metadata_log.wrong_use(str(error))
     with metadata_log.opened(paths) as history:
         with metadata_log.working(history):
-            answer = why(history, topic, partition, at)
+            answer = why(history, topic, partition, at, quick=quick)
         if form == "json":
             metadata_log.write_object(as_answer(answer))
         elif form != "table":
@@ -60,6 +64,6 @@ def command(name: str, paths: tuple[str, ...], at: Moment | None, form: str) -> 
                     pen.bold(f"At offset {answer.offset}, {show_time(answer.time)}:"),
                     f"  {answer.sentence}",
                     "",
-                    *map(pen.dim, remarks(history, answer.offset)),
+                    *map(pen.dim, remarks(history, answer.offset, quick=quick)),
                 ]
             )

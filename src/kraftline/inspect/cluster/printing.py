@@ -58,8 +58,11 @@ def story_lines(told: Iterable[Told], pen: Pen) -> Iterator[str]:
         yield f"{one.offset:>10}  {pen.dim(when[11:])}  {one.change.text}"
 
 
-def remarks(history: Known, offset: int) -> Iterator[str]:
-    """What to know of an answer up to an offset: whether all of it is committed, and the range."""
+def remarks(history: Known, offset: int, *, quick: bool = False) -> Iterator[str]:
+    """What to know of an answer up to an offset: where it begins, whether all of it is committed,
+    and the range."""
+    if quick:
+        yield "from the newest snapshot on, as a restarting node would read it"
     committed = history.committed_below
     if committed is None:
         yield "no snapshot tells what is committed: the last records may not be"

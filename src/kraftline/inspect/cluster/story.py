@@ -58,13 +58,15 @@ def story(
     newest before `until`, and what was before it is not told.
     """
     if quick and since is None:
-        since = AtOffset(history.start(*history.find(until), quick=True)[1])
+        known = [leg for leg in history.legs if leg.first_offset <= _last(leg, until)]
+        if known:
+            since = AtOffset(history.start(known[-1], _last(known[-1], until), quick=True)[1])
     earlier: Leg | None = None
     image: MetadataImage | None = None  # at the end of the leg before, where it was told
     for leg in history.legs:
         first, last = _first(leg, since), _last(leg, until)
         if earlier is not None and _begins(leg, since) and last >= leg.first_offset:
-            before = image or history.at(earlier, earlier.last_offset)
+            before = image or history.at(earlier, earlier.last_offset, quick=quick)
             yield from bridged(history, before, leg, wanted)
         earlier, image = leg, None
         if last < first:

@@ -78,9 +78,7 @@ def heading(
         f"The cluster as of offset {where.last_offset}, {show_time(where.last_log_time_ms)}"
     )
     yield f"  {_summary(image)}"
-    if quick:
-        yield pen.dim("  from the newest snapshot on, as a restarting node would read it")
-    for line in remarks(history, where.last_offset):
+    for line in remarks(history, where.last_offset, quick=quick):
         yield pen.dim(f"  {line}")
 
 

@@ -90,7 +90,8 @@ def why(
     found = image.topics.named(topic)
     registration = None if found is None else found.partition(partition)
     if registration is None and not telling.seen:
-        raise Unanswerable(_no_such(image, topic, partition, name))
+        when = "since the newest snapshot" if quick else "up to that moment"
+        raise Unanswerable(_no_such(image, topic, partition, name, when))
     sentence, troubles = _sentence(image, topic, name, registration, telling)
     return Story(
         name, last, last_leg.time_at(last), telling.result(), sentence, registration, troubles
@@ -246,10 +247,10 @@ def _missing(image: MetadataImage, broker: int, telling: _Telling) -> str:
     return f"Broker {broker} is in service and has not caught up."
 
 
-def _no_such(image: MetadataImage, topic: str, partition: int, name: str) -> str:
+def _no_such(image: MetadataImage, topic: str, partition: int, name: str, when: str) -> str:
     found = image.topics.named(topic)
     if found is not None:
         return f"there is no {name}: {topic} has partitions 0 to {len(found.partitions) - 1}"
     near = get_close_matches(topic, list(image.topics.ids), 3)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
-    return f"there is no topic {topic}, and none was there up to that moment{hint}"
+    return f"there is no topic {topic}, and none was there {when}{hint}"
