@@ -306,9 +306,9 @@ class _Loading:
 
     def _replay(self, segments: list[Segment], end_offset: int) -> None:
         """Feed what the newest snapshot does not know yet."""
-        for segment, following in zip(segments, [*segments[1:], None], strict=True):
+        for n, segment in enumerate(segments):
             known = self.producers.end_offset
-            if following is not None and following.base_offset <= known:
+            if n + 1 < len(segments) and segments[n + 1].base_offset <= known:
                 continue
             if known >= end_offset:
                 return

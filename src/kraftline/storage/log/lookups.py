@@ -20,10 +20,16 @@ class OffsetAt(msgspec.Struct, frozen=True):
 
 
 def first_at_or_after(segments: Segments, timestamp: int, start_offset: int) -> OffsetAt | None:
-    """The first record from an offset on that is not older than a time; None if all are."""
+    """The first record from an offset on that is not older than a time; None if all are.
+
+    Kafka looks into the first segment only that has such a record, also where all of them are
+    before the log's start; here the search goes on.
+    """
     for segment in segments.all:
         if segment.size and segment.age_timestamp >= timestamp:
-            return _first_in(segment, timestamp, start_offset)
+            found = _first_in(segment, timestamp, start_offset)
+            if found is not None:
+                return found
     return None
 
 
