@@ -50,7 +50,8 @@ def merge(folder: str, table: str, group: Sequence[File], order: Sequence[str] =
 
 
 def _order(table: str) -> tuple[str, ...]:
-    return (*TABLES[table].keys, "valid_from_offset") if table in TABLES else ()
+    """That of a table's entities in time, or that of the log."""
+    return (*TABLES[table].keys, "valid_from_offset") if table in TABLES else ("offset", "index")
 
 
 def _read(path: str) -> pa.Table:
