@@ -61,7 +61,7 @@ class Page:
 
     def run(self, script: str) -> Any:
         """What a piece of JavaScript returns."""
-        return self._chrome.execute_script(script)  # type: ignore[no-untyped-call] # selenium's
+        return self._chrome.execute_script(script)
 
     def complaints(self) -> list[str]:
         """What the console has said since the last call."""
@@ -85,7 +85,7 @@ class Page:
         return base64.b64decode(shot["data"])
 
     def _command(self, name: str, **parameters: object) -> Any:
-        return self._chrome.execute_cdp_cmd(name, parameters)  # type: ignore[no-untyped-call] # selenium's
+        return self._chrome.execute_cdp_cmd(name, parameters)
 
 
 @contextmanager

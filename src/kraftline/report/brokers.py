@@ -21,7 +21,7 @@ LOST = "lost"
 # As they are drawn; the worst last.
 STATES = (UP, STARTING, LEAVING, SHUT, LOST)
 _MOST = 30
-_FINEST = 700
+_FINEST = 250
 
 
 class Stretch(Struct, frozen=True):

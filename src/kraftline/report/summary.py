@@ -68,9 +68,9 @@ def _headline(found: Findings, level: str) -> str:
     offline = found.troubles.episodes.get(OFFLINE, [])
     if offline:
         longest = max(each.longest for each in offline)
-        first = offline[0]
-        if len(offline) > 1:
-            had = f"partitions were without a leader {_times(len(offline))}, for up to"
+        first, times = offline[0], len(offline) + found.troubles.more.get(OFFLINE, 0)
+        if times > 1:
+            had = f"partitions were without a leader {_times(times)}, for up to"
         elif first.partitions == 1:
             had = f"{first.names[0]} had no leader for"
         else:
@@ -79,7 +79,7 @@ def _headline(found: Findings, level: str) -> str:
     lost = [each for each in found.brokers.outages if each.lost]
     if lost:
         numbers = sorted({each.broker for each in lost})
-        who = _list([str(number) for number in numbers])
+        who = _some([str(number) for number in numbers], len(numbers))
         many = f"brokers {who} were" if len(numbers) > 1 else f"broker {who} was"
         parts.append(f"{many} lost")
     if "leader.unclean" in found.changes.noted:
@@ -129,8 +129,7 @@ def _now(found: Findings) -> tuple[str, str]:
 
 
 def _offline(found: Findings, clock: Clock) -> Iterator[Sentence]:
-    told = found.troubles.episodes.get(OFFLINE, [])
-    for episode in told[:_EPISODES]:
+    for episode in _longest(found, OFFLINE):
         text = (
             f"{_who(episode)} had no leader for {_lasting(episode)} "
             f"({clock.since(episode.start, episode.end, episode.ongoing)}): "
@@ -152,10 +151,9 @@ def _unclean(found: Findings, clock: Clock) -> Iterator[Sentence]:
 
 
 def _short_of_replicas(found: Findings, clock: Clock, kind: str) -> Iterator[Sentence]:
-    told = found.troubles.episodes.get(kind, [])
     bad = kind == UNDER_MIN_ISR
     level, label = (BAD, "refused writes") if bad else (WARN, "replicas")
-    for episode in told[:_EPISODES]:
+    for episode in _longest(found, kind):
         when = clock.since(episode.start, episode.end, episode.ongoing)
         if bad:
             text = (
@@ -168,6 +166,12 @@ def _short_of_replicas(found: Findings, clock: Clock, kind: str) -> Iterator[Sen
         yield Sentence(level, label, text)
     what = "partitions were below min.insync.replicas" if bad else "partitions lacked replicas"
     yield from _more_times(found, kind, level, label, what)
+
+
+def _longest(found: Findings, kind: str) -> list[Episode]:
+    """The longest few, in order of time."""
+    longest = found.troubles.episodes.get(kind, [])[:_EPISODES]
+    return sorted(longest, key=lambda each: each.start)
 
 
 def _more_times(
@@ -189,7 +193,7 @@ def _brokers(found: Findings, clock: Clock) -> Iterator[Sentence]:
     if rest:
         numbers = sorted({each.broker for each in rest})
         who = _some([str(number) for number in numbers], len(numbers))
-        text = f"{_times(len(rest)).capitalize()} more brokers were out of service: {who}."
+        text = f"{_times(len(rest)).capitalize()} more a broker was out of service: {who}."
         yield Sentence(WARN, "broker", text)
 
 
@@ -222,7 +226,7 @@ def _groups(found: Findings, clock: Clock) -> Iterator[Sentence]:
 
 
 def _reassigning(found: Findings, clock: Clock) -> Iterator[Sentence]:
-    for episode in found.troubles.episodes.get(REASSIGNING, [])[:_EPISODES]:
+    for episode in _longest(found, REASSIGNING):
         was = "was" if episode.partitions == 1 else "were"
         when = clock.since(episode.start, episode.end, episode.ongoing)
         text = (

@@ -28,7 +28,7 @@ _WEIGHT = {
     REASSIGNING: 1,
 }
 _MOST_LANES = 20
-_FINEST = 400
+_FINEST = 250
 _MOST_EPISODES = 200
 _NAMES = 50
 
@@ -83,6 +83,7 @@ def troubles(health: pa.Table, window: Window) -> Troubles:
         "lasted", pc.subtract(rows["end"], rows["start"])
     )
     by_kind = {kind: rows.filter(pc.equal(rows["kind"], kind)) for kind in KINDS}
+    by_kind[UNDER_MIN_ISR] = _not_told(by_kind[UNDER_MIN_ISR], by_kind[OFFLINE])
     found = {kind: _episodes(kind, by_kind[kind]) for kind in KINDS if by_kind[kind].num_rows}
     lanes, left_out = _lanes(rows, window)
     return Troubles(
@@ -95,6 +96,15 @@ def troubles(health: pa.Table, window: Window) -> Troubles:
             kind: ongoing for kind in KINDS if (ongoing := pc.sum(by_kind[kind]["ongoing"]).as_py())
         },
     )
+
+
+def _not_told(short: pa.Table, offline: pa.Table) -> pa.Table:
+    """Without those that lacked replicas because they had none: that they were offline says it."""
+    ends = offline.group_by(["at", "start"]).aggregate([("end", "max")])
+    both = short.select(["at", "start", "end", "ongoing", "topic", "lasted"]).join(
+        ends, ["at", "start"], join_type="left outer"
+    )
+    return both.filter(pc.less(pc.fill_null(both["end_max"], -1), both["end"]))
 
 
 def _episodes(kind: str, rows: pa.Table) -> tuple[list[Episode], int]:
