@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+_SPECIAL = "\\.+()|[]{}^$"  # in a regular expression, of Rust and of Java
+
 
 def name(text: str) -> str:
     """A column or a table; many of ours are words of SQL."""
@@ -59,12 +61,5 @@ def any_of(conditions: Iterable[str]) -> str:
 
 
 def _regex(pattern: str) -> str:
-    said = []
-    for each in pattern:
-        if each in "*?":
-            said.append(".*" if each == "*" else ".")
-        elif each.isalnum() or each in "_-":
-            said.append(each)
-        else:
-            said.append("\\^" if each == "^" else f"[{each}]" if each != "\\" else "\\\\")
-    return f"^{''.join(said)}$"
+    stands_for = {"*": ".*", "?": ".", **{each: f"\\{each}" for each in _SPECIAL}}
+    return f"^{''.join(stands_for.get(each, each) for each in pattern)}$"
