@@ -18,7 +18,9 @@ from tests.storage.log.logs import Clock, one, records_of, whole
 class LogMachine(RuleBasedStateMachine):
     """The model: (offset, timestamp, value) of every record, and where the log starts."""
 
-    @initialize(segment_bytes=st.integers(1000, 3000), interval=st.sampled_from([0, 100, 400, 4096]))
+    @initialize(
+        segment_bytes=st.integers(1000, 3000), interval=st.sampled_from([0, 100, 400, 4096])
+    )
     def begin(self, segment_bytes: int, interval: int) -> None:
         self.temporary = tempfile.TemporaryDirectory()
         self.path = Path(self.temporary.name) / "t-0"

@@ -187,8 +187,8 @@ class PartitionLog:
                 config,
                 loaded,
                 disk=disk,
-                removals=removals or Removals(),
-                recent=recent or RecentlyRead(),
+                removals=Removals() if removals is None else removals,
+                recent=RecentlyRead() if recent is None else recent,
                 clock=clock,
             )
             if topic_id is not None:
