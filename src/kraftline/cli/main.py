@@ -24,6 +24,7 @@ VERBS = {
     "changes": "tell what happened, in order and with causes",
     "why": "tell how a partition came to be as it is",
     "history": "build a lake of a cluster's history, and ask it",
+    "report": "write a page of pictures that tells what happened, from a lake",
     "snapshot": "write a cluster's metadata as a new snapshot, as it was or mended",
     "format": "make directories ready for a node, as Kafka's storage tool does",
     "random-uuid": "draw an id for a cluster or a directory",

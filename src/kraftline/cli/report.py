@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from kraftline.cli import lake as lakes
 from kraftline.cli.options import instant
 from kraftline.errors import KraftlineError
 
@@ -40,19 +41,19 @@ def command(lake: str, out: Path, start: int | None, end: int | None, cluster: s
     if start is not None and end is not None and start > end:
         raise click.UsageError("--from is after --to")
     try:
-        from kraftline.lake.lake import Lake
         from kraftline.report.report import report
-    except ImportError as missing:
+    except ModuleNotFoundError as error:
         raise KraftlineError(
-            f"a report needs {missing.name}: pip install 'kraftline[report]'"
+            f"a report needs {error.name}: pip install 'kraftline[report]'"
         ) from None
 
-    made = report(
-        Lake.at(lake),
-        cluster=cluster,
-        start=None if start is None else start * _US,
-        end=None if end is None else end * _US,
-    )
+    with lakes.opened(lake) as opened:
+        made = report(
+            opened,
+            cluster=cluster,
+            start=None if start is None else start * _US,
+            end=None if end is None else end * _US,
+        )
     aside = out.with_name(f".{out.name}.part")
     aside.write_text(made.html, encoding="utf-8")
     aside.replace(out)

@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from kraftline.errors import KraftlineError
+from kraftline.lake.coverage import NoAnswer
 from kraftline.lake.lake import Lake
 from kraftline.lake.tables import TABLES
 from kraftline.report.findings import Findings, find
 from kraftline.report.page import Made, Member, empty_page, page
 from kraftline.report.summary import LEVELS, Summary, summary
-from kraftline.report.tables import NEEDED, Tables, columns_of
+from kraftline.report.tables import NEEDED, Tables, columns_of, typed
 from kraftline.report.window import Clock, Window, window_of
 
 
@@ -26,18 +26,18 @@ class Report(Struct, frozen=True):
 def report(
     lake: Lake, *, cluster: str | None = None, start: int | None = None, end: int | None = None
 ) -> Report:
-    """One page; `start` and `end` in microseconds. KraftlineError: no such cluster or time."""
+    """One page; `start` and `end` in microseconds. NoAnswer: no such cluster or time."""
     made = Made(lake.root, datetime.now(UTC))
     names = clusters(lake)
     if cluster is not None:
         if cluster not in names:
             there = ", ".join(names) or "none"
-            raise KraftlineError(f"{lake.root}: has no cluster {cluster}; there are: {there}")
+            raise NoAnswer(f"{lake.root}: has no cluster {cluster}; there are: {there}")
         names = [cluster]
     told = [(found, summary(found)) for name in names if (found := _found(lake, name, start, end))]
     if not told:
         if start is not None or end is not None:
-            raise KraftlineError(_outside(lake, names))
+            raise NoAnswer(_outside(lake, names))
         return Report(empty_page(lake.root, made), None)
     told.sort(key=lambda each: (LEVELS.index(each[1].level), LEVELS.index(each[1].now_level)))
     shown, said = told[0]
@@ -55,7 +55,7 @@ def tables_of(lake: Lake, cluster: str) -> Tables:
     """The rows and columns that a report on one cluster needs."""
     quoted = cluster.replace("'", "''")
     return {
-        name: lake.dataset(name, f"cluster_id = '{quoted}'", columns_of(name))
+        name: typed(name, lake.dataset(name, f"cluster_id = '{quoted}'", columns_of(name)))
         if name in lake.build.versions
         else TABLES[name].columns.empty_table()
         for name in NEEDED

@@ -46,6 +46,12 @@ _ONLY = {
 }
 
 
+def typed(name: str, rows: pa.Table) -> pa.Table:
+    """Rows with the types of a table's columns: an engine may have its own for texts."""
+    own = TABLES[name].columns
+    return rows.cast(pa.schema([own.field(column) for column in rows.column_names]))
+
+
 def micros(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Times as whole microseconds."""
     return pc.cast(pc.cast(column, pa.timestamp("us", tz="UTC")), pa.int64())
