@@ -20,10 +20,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def read(
-    spark: SparkSession, *paths: Path | str, schema: str | None = None, **options: object
+    spark: SparkSession, *paths: Path | str, schema: str | None = None, **options: str | int
 ) -> DataFrame:
     kraftline.spark.register(spark)
-    reader = spark.read.format("kafka_segments").options(**options)  # type: ignore[arg-type]
+    reader = spark.read.format("kafka_segments").options(**options)
     if schema is not None:
         reader = reader.schema(schema)
     return reader.load([str(path) for path in paths])
@@ -37,30 +37,28 @@ def instant(milliseconds: int) -> datetime | None:
 def kafkas_rows(path: Path) -> list[dict[str, Any]]:
     """The records of a fixture's file, as Kafka's FileRecords says, in our columns."""
     topic, _, partition = path.parent.name.rpartition("-")
-    rows = []
-    for each in records(path):
-        rows.append(
-            {
-                "topic": topic,
-                "partition": int(partition),
-                "offset": each["offset"],
-                "timestamp": instant(each["timestamp"]),
-                "timestamp_type": each["timestampType"],
-                "key": _bytes(each["key"]),
-                "value": _bytes(each["value"]),
-                "headers": [(key, _bytes(value)) for key, value in each["headers"]],
-                "leader_epoch": each["partitionLeaderEpoch"],
-                "producer_id": each["producerId"],
-                "producer_epoch": each["producerEpoch"],
-                "sequence": each["sequence"],
-                "codec": each["codec"],
-                "is_transactional": each["isTransactional"],
-                "is_control": each["isControl"],
-                "file": str(path),
-                "position": each["position"],
-            }
-        )
-    return rows
+    return [
+        {
+            "topic": topic,
+            "partition": int(partition),
+            "offset": each["offset"],
+            "timestamp": instant(each["timestamp"]),
+            "timestamp_type": each["timestampType"],
+            "key": _bytes(each["key"]),
+            "value": _bytes(each["value"]),
+            "headers": [(key, _bytes(value)) for key, value in each["headers"]],
+            "leader_epoch": each["partitionLeaderEpoch"],
+            "producer_id": each["producerId"],
+            "producer_epoch": each["producerEpoch"],
+            "sequence": each["sequence"],
+            "codec": each["codec"],
+            "is_transactional": each["isTransactional"],
+            "is_control": each["isControl"],
+            "file": str(path),
+            "position": each["position"],
+        }
+        for each in records(path)
+    ]
 
 
 def plain(frame: DataFrame) -> list[dict[str, Any]]:

@@ -45,7 +45,7 @@ def test_other_storage_gives_the_same_rows(spark: SparkSession, tmp_path: Path) 
 
 
 def test_topics_are_chosen_by_name_and_pattern(spark: SparkSession) -> None:
-    def topics(**options: object) -> set[str]:
+    def topics(**options: str) -> set[str]:
         return {row.topic for row in read(spark, NODE, **options).select("topic").collect()}
 
     assert topics(topics="mixed") == {"mixed"}

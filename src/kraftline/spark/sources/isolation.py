@@ -55,8 +55,6 @@ def shown(pieces: Sequence[Piece], outcome: Outcome) -> list[Piece]:
         if piece.bounds.end_offset is not None:
             end = min(end, piece.bounds.end_offset)
         start = max(piece.bounds.start_offset, outcome.log_start_offset)
-        if piece.base_offset >= end:
-            continue
         until = max(following[piece.base_offset], piece.base_offset)
         found.append(
             msgspec.structs.replace(

@@ -149,9 +149,7 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def raise_damage(damage: Damage) -> None:
-    raise damage.error().at(
-        hint='option("onDamage", "skip") reads on behind it'
-    )
+    raise damage.error().at(hint='option("onDamage", "skip") reads on behind it')
 
 
 def log_damage(damage: Damage) -> None:
