@@ -12,7 +12,7 @@ import pytest
 
 from kraftline.lake.files import ROW_GROUP, normal, partition_folder, write_file
 from kraftline.lake.lake import Lake
-from kraftline.lake.tables import TIME
+from kraftline.lake.tables import TABLES, TIME
 from tests.lake.lakes import covered, span, write_lake
 
 
@@ -92,3 +92,10 @@ def test_roots_are_paths_or_urls() -> None:
     assert normal("file:///data/lake") == "/data/lake"
     assert normal("s3://bucket/lake/") == "s3://bucket/lake"
     assert normal("lake").startswith("/")
+
+
+def test_rows_come_in_the_types_of_their_table(tmp_path: Path) -> None:
+    write_lake(tmp_path, {"coverage": [covered("A", 0, 9)]})
+    lake = Lake.at(str(tmp_path))
+    for name, table in TABLES.items():
+        assert lake.dataset(name).schema == table.columns

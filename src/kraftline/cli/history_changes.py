@@ -70,15 +70,13 @@ def command(
 
 
 def _story(found: pa.Table, everything: bool) -> None:
-    import pyarrow as pa
-
     from kraftline.inspect.cluster.folding import fold
     from kraftline.inspect.cluster.printing import story_lines
+    from kraftline.lake.columns import millis
 
-    micros = found["time"].cast(pa.int64()).to_pylist()
     rows = found.drop_columns(["time"]).to_pylist()
-    for row, time in zip(rows, micros, strict=True):
-        row["time"] = -1 if time is None else time // 1000
+    for row, time in zip(rows, millis(found["time"]), strict=True):
+        row["time"] = -1 if time is None else time
     by_cluster = sorted(rows, key=lambda row: row["cluster_id"] or "")  # each keeps its order
     several = len({row["cluster_id"] for row in rows}) > 1
     pen = metadata_log.pen()

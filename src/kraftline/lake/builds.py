@@ -6,7 +6,7 @@ It is committed last, so a build shows all at once or not at all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
@@ -15,6 +15,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
 from kraftline.errors import KraftlineError
+from kraftline.lake.columns import micros, rows_in
 from kraftline.lake.tables import LAYOUT, TIME
 
 NAME: Final = "builds"
@@ -69,12 +70,11 @@ def open_builds(root: str) -> DeltaTable | None:
 
 def read_builds(table: DeltaTable) -> list[Build]:
     """The builds that can be read, the newest last."""
-    rows = pa.RecordBatchReader.from_stream(table.scan()).read_all()
-    times = rows["time"].cast(pa.int64()).to_pylist()
+    rows = rows_in(table.scan())
     said = rows.drop_columns(["time"]).to_pylist(maps_as_pydicts="strict")
     found = [
-        msgspec.convert({**row, "time": time / 1_000_000}, Build, strict=False)
-        for row, time in zip(said, times, strict=True)
+        Build(time=datetime.fromtimestamp((time or 0) / 1_000_000, UTC), **row)
+        for row, time in zip(said, micros(rows["time"]), strict=True)
     ]
     return sorted(found, key=lambda build: build.build)
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 
 from kraftline.errors import KraftlineError
 from kraftline.inspect.moments import AtOffset, AtTime, Moment, show_range, show_time
 from kraftline.lake import sql
+from kraftline.lake.columns import millis
 from kraftline.lake.lake import Lake
 
 _ANSWERED = ("log", "snapshot")
@@ -106,7 +106,10 @@ def read_coverage(lake: Lake, clusters: Sequence[str] = ()) -> list[Coverage]:
     """Of these clusters, else of all; NoAnswer where the lake has no such cluster."""
     where = sql.one_of("cluster_id", clusters) if clusters else None
     rows = lake.dataset("coverage", where)
-    times = {name: _ms(rows[name]) for name in ("from_time", "to_time")}
+    times = {
+        name: [-1 if each is None else each for each in millis(rows[name])]
+        for name in ("from_time", "to_time")
+    }
     plain = rows.drop_columns(list(times)).to_pylist()
     found: dict[str, list[dict[str, Any]]] = {}
     for at, row in enumerate(plain):
@@ -262,12 +265,6 @@ def _coverage(cluster: str, rows: list[dict[str, Any]]) -> Coverage:
     committed = [row["committed_to"] for row in rows if row["committed_to"] is not None]
     in_order = sorted(legs.values(), key=lambda leg: leg.first_offset)
     return Coverage(cluster, tuple(in_order), tuple(holes), max(committed, default=0) or None)
-
-
-def _ms(times: pa.ChunkedArray) -> list[int]:
-    """Times in ms, -1 where there is none."""
-    micros = times.cast(pa.int64()).to_pylist()
-    return [-1 if each is None else each // 1000 for each in micros]
 
 
 def _all(lake: Lake) -> set[str]:

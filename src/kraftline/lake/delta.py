@@ -21,6 +21,7 @@ from deltalake.transaction import (
 )
 
 from kraftline.errors import KraftlineError
+from kraftline.lake.columns import rows_in
 from kraftline.lake.files import Added
 
 # A checkpoint often, so that opening a table reads few files; old log entries serve nobody, since
@@ -80,7 +81,7 @@ def create(
 
 
 def files_of(table: DeltaTable) -> dict[str, File]:
-    rows = pa.RecordBatchReader.from_stream(table.get_add_actions()).read_all().to_pylist()
+    rows = rows_in(table.get_add_actions()).to_pylist()
     found = [
         File(
             unquote(row["path"]),

@@ -8,13 +8,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 from uuid import uuid4
 
 import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 # Kept small enough for a question to skip most of a file by the least and the greatest of each.
 ROW_GROUP: Final = 1 << 17
@@ -60,6 +62,8 @@ def new_path(partition: Mapping[str, str | None]) -> str:
 def write_file(folder: str, rows: pa.Table, partition: Mapping[str, str | None]) -> Added:
     """Write rows of one partition below a table's folder. The columns of the partition are in the
     path; they are dropped from the rows if they are there."""
+    import pyarrow.parquet as pq  # whoever only reads has no use for it
+
     rows = rows.drop_columns([name for name in partition if name in rows.column_names])
     path = new_path(partition)
     with open_for_writing(f"{folder}/{path}") as out:

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 
 from kraftline.lake import names, questions, sql
+from kraftline.lake.columns import is_time, millis
 from kraftline.lake.coverage import Place, Standing
 from kraftline.lake.lake import Lake
 from kraftline.lake.tables import HISTORY
@@ -63,11 +64,10 @@ def left_out(image: MetadataImage) -> Iterator[str]:
 
 def _rows(table: pa.Table) -> list[dict[str, Any]]:
     """Times as milliseconds, as records have them."""
-    for at, field in enumerate(table.schema):
-        if pa.types.is_timestamp(field.type):
-            ms = table[field.name].cast(pa.timestamp("ms", tz="UTC"), safe=False).cast(pa.int64())
-            table = table.set_column(at, field.name, ms)
-    rows: list[dict[str, Any]] = table.to_pylist()
+    times = {field.name: millis(table[field.name]) for field in table.schema if is_time(field)}
+    rows: list[dict[str, Any]] = table.drop_columns(list(times)).to_pylist()
+    for at, row in enumerate(rows):
+        row.update({name: values[at] for name, values in times.items()})
     return rows
 
 

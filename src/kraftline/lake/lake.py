@@ -10,10 +10,10 @@ import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
 from kraftline.errors import KraftlineError
-from kraftline.lake import builds
+from kraftline.lake import builds, sql
 from kraftline.lake.builds import Build
+from kraftline.lake.columns import rows_in
 from kraftline.lake.files import is_local, normal
-from kraftline.lake.tables import TABLES
 
 
 class Lake:
@@ -57,30 +57,13 @@ class Lake:
         self, name: str, where: str | None = None, columns: Sequence[str] | None = None
     ) -> pa.Table:
         """Rows of a table for which an SQL condition holds; only what it needs is read."""
-        found = self.table(name).scan(list(columns) if columns else None, where)
-        return _plain(found, name)
+        wanted = ", ".join(map(sql.name, columns)) if columns else "*"
+        said = f"SELECT {wanted} FROM {sql.name(name)}"
+        return self.query(f"{said} WHERE {where}" if where else said, name)
 
-    def query(self, sql: str, *names: str) -> pa.Table:
+    def query(self, text: str, *names: str) -> pa.Table:
         """The answer to an SQL query over the named tables."""
         builder = QueryBuilder()
         for name in names:
             builder.register(name, self.table(name))
-        return _plain(builder.execute(sql), names[0])
-
-
-def _plain(stream: object, table: str) -> pa.Table:
-    """Rows with the types of the lake's columns; the engine has its own for texts.
-
-    `pa.table` would do it too, and brings pandas along, which takes longer than most questions.
-    """
-    rows = pa.RecordBatchReader.from_stream(stream).read_all()
-    own = TABLES[table].columns if table in TABLES else pa.schema([])
-    kinds = {field.name: field.type for field in own}
-    fields = [pa.field(field.name, _kind(field, kinds)) for field in rows.schema]
-    return rows.cast(pa.schema(fields))
-
-
-def _kind(field: pa.Field, kinds: dict[str, pa.DataType]) -> pa.DataType:
-    if field.name in kinds:
-        return kinds[field.name]
-    return pa.string() if pa.types.is_string_view(field.type) else field.type
+        return rows_in(builder.execute(text))

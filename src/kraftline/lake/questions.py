@@ -13,6 +13,7 @@ import msgspec
 import pyarrow as pa
 
 from kraftline.lake import queries
+from kraftline.lake.columns import is_time, millis
 from kraftline.lake.coverage import NoAnswer, Standing, Window
 from kraftline.lake.lake import Lake
 from kraftline.lake.queries import EVERYTHING, Chosen
@@ -56,19 +57,17 @@ def timeline(lake: Lake, topic: str, clusters: Sequence[str] = ()) -> pa.Table:
 
 def rows_of(table: pa.Table) -> list[dict[str, Any]]:
     """Rows for programs: times as ISO-8601 in UTC, to the millisecond."""
-    times = [field.name for field in table.schema if pa.types.is_timestamp(field.type)]
-    # As numbers: pyarrow would load pandas to make them datetimes.
-    plain = table
-    for name in times:
-        at = plain.schema.get_field_index(name)
-        micros = plain[name].cast(pa.timestamp("us", tz="UTC")).cast(pa.int64())
-        plain = plain.set_column(at, name, micros)
-    rows: list[dict[str, Any]] = plain.to_pylist(maps_as_pydicts="strict")
-    for row in rows:
-        for name in times:
-            if row[name] is not None:
-                row[name] = iso_time(row[name] // 1000)
-    return rows
+    times = [field.name for field in table.schema if is_time(field)]
+    rows: list[dict[str, Any]] = table.drop_columns(times).to_pylist(maps_as_pydicts="strict")
+    told = {
+        name: [None if each is None else iso_time(each) for each in millis(table[name])]
+        for name in times
+    }
+    order = table.column_names
+    return [
+        {name: told[name][at] if name in told else row[name] for name in order}
+        for at, row in enumerate(rows)
+    ]
 
 
 def iso_time(ms: int) -> str:
