@@ -16,8 +16,8 @@ from tests.report.chromium import DESK, PHONE, chromium, missing
 DOCS = Path(__file__).parent.parent / "docs"
 # Name, width, height, dark.
 SHOTS = (
-    ("report-light", DESK, 1680, False),
-    ("report-dark", DESK, 1680, True),
+    ("report-light", DESK, 2240, False),
+    ("report-dark", DESK, 2240, True),
     ("report-phone", PHONE, 844, False),
 )
 LARGEST = 300_000

@@ -82,7 +82,7 @@ def test_what_is_wrong_still_is_said_before_all_else() -> None:
         "Still wrong at the end: 1 broker of 1 out of service and 1 partition without a leader "
         "(of 3 partitions of 1 topic)."
     )
-    assert said.sentences[1].text == "Broker 1 is lost (since 03:10:00) and not back."
+    assert said.sentences[1].text == "Broker 1 is lost (since 03:10:00) and is not back."
 
 
 def test_partitions_in_trouble_at_once_are_told_together() -> None:
@@ -121,6 +121,25 @@ def test_a_clean_restart_is_not_a_loss() -> None:
                   (95, None, "up"))  # fmt: skip
     (text,) = sentences({"brokers": rows})
     assert text == "Broker 2 was shut down cleanly and was back after 35 s (03:01:00 to 03:01:35)."
+
+
+def test_a_broker_that_was_lost_more_than_once_is_told_of_once() -> None:
+    rows = broker(2, (0, 60, "up"), (60, 90, "fenced"), (90, 120, "up"), (120, 135, "fenced"),
+                  (135, None, "up"))  # fmt: skip
+    assert sentences({"brokers": rows}) == [
+        "Broker 2 was lost twice, for 45 s in all (03:01:00 to 03:01:30, 03:02:00 to 03:02:15)."
+    ]
+
+
+def test_who_may_do_what_is_one_sentence() -> None:
+    rows = [
+        change(60, "acl.added", "User:a", "ACL added: allow a"),
+        change(61, "acl.added", "User:b", "ACL added: allow b"),
+        change(90, "scram.removed", "user a", "credentials of user a removed"),
+    ]
+    assert sentences({"changes": rows}) == [
+        "Access and quotas: 2 ACLs added and 1 credential removed (03:01:00 to 03:01:30)."
+    ]
 
 
 def test_a_broker_that_joins_was_not_out_of_service() -> None:

@@ -56,6 +56,7 @@ def summary(found: Findings) -> Summary:
         *_reassigning(found, clock),
         *_gaps(found),
         *_changes(found, clock),
+        *_access(found, clock),
     ]
     levels = {each.level for each in sentences}
     level = next((each for each in (BAD, WARN) if each in levels), FINE)
@@ -186,10 +187,14 @@ def _more_times(
 
 
 def _brokers(found: Findings, clock: Clock) -> Iterator[Sentence]:
-    outages = found.brokers.outages
-    for outage in outages[: 2 * _EPISODES]:
-        yield _outage(outage, clock)
-    rest = outages[2 * _EPISODES :]
+    """A sentence for each broker that was lost, and for each that left; the longest out first."""
+    by_broker: dict[tuple[bool, int], list[Outage]] = {}
+    for outage in found.brokers.outages:
+        by_broker.setdefault((outage.lost, outage.broker), []).append(outage)
+    told = list(by_broker.values())
+    for outages in told[: 2 * _EPISODES]:
+        yield _outages(sorted(outages, key=lambda each: each.start), clock)
+    rest = [outage for outages in told[2 * _EPISODES :] for outage in outages]
     if rest:
         numbers = sorted({each.broker for each in rest})
         who = _some([str(number) for number in numbers], len(numbers))
@@ -197,18 +202,28 @@ def _brokers(found: Findings, clock: Clock) -> Iterator[Sentence]:
         yield Sentence(WARN, "broker", text)
 
 
-def _outage(outage: Outage, clock: Clock) -> Sentence:
-    when = clock.since(outage.start, outage.end, outage.ongoing)
-    lasted = length(outage.length)
-    if outage.lost:
-        text = f"Broker {outage.broker} was lost for {lasted} ({when}), without a clean stop."
-        if outage.ongoing:
-            text = f"Broker {outage.broker} is lost ({when}) and not back."
-        return Sentence(BAD, "broker", text)
-    text = f"Broker {outage.broker} was shut down cleanly and was back after {lasted} ({when})."
-    if outage.ongoing:
-        text = f"Broker {outage.broker} was shut down cleanly ({when}) and is not back."
-    return Sentence(WARN, "broker", text)
+def _outages(outages: list[Outage], clock: Clock) -> Sentence:
+    """Of one broker, all of one kind."""
+    last = outages[-1]
+    level = BAD if last.lost else WARN
+    name = f"Broker {last.broker}"
+    lasted = length(sum(each.length for each in outages))
+    when = ", ".join(
+        clock.since(each.start, each.end, each.ongoing) for each in outages[-_EPISODES:]
+    )
+    if len(outages) > _EPISODES:
+        when = f"the last times {when}"
+    what = "lost" if last.lost else "shut down cleanly"
+    if len(outages) > 1:
+        again = " and is not back" if last.ongoing else ""
+        text = f"{name} was {what} {_times(len(outages))}, for {lasted} in all ({when}){again}."
+    elif last.ongoing:
+        text = f"{name} {'is' if last.lost else 'was'} {what} ({when}) and is not back."
+    elif last.lost:
+        text = f"{name} was lost for {lasted} ({when}), without a clean stop."
+    else:
+        text = f"{name} was shut down cleanly and was back after {lasted} ({when})."
+    return Sentence(level, "broker", text)
 
 
 def _groups(found: Findings, clock: Clock) -> Iterator[Sentence]:
@@ -258,10 +273,18 @@ _CHANGED = {
     "config.set": "configs were set",
     "partitions.added": "topics got more partitions",
     "topic.created": "topics were created",
-    "acl.removed": "ACLs were removed",
-    "acl.added": "ACLs were added",
-    "scram.removed": "users lost their credentials",
-    "quota.changed": "quotas were changed",
+}
+_ACCESS = {
+    "acl.added": ("ACL", "added"),
+    "acl.removed": ("ACL", "removed"),
+    "scram.set": ("credential", "set"),
+    "scram.changed": ("credential", "changed"),
+    "scram.removed": ("credential", "removed"),
+    "quota.set": ("quota", "set"),
+    "quota.changed": ("quota", "changed"),
+    "quota.removed": ("quota", "removed"),
+    "token.created": ("delegation token", "created"),
+    "token.removed": ("delegation token", "removed"),
 }
 
 
@@ -278,11 +301,25 @@ def _changes(found: Findings, clock: Clock) -> Iterator[Sentence]:
         yield Sentence(NOTE, "changed", text)
 
 
+def _access(found: Findings, clock: Clock) -> Iterator[Sentence]:
+    """Who may do what, in one sentence: the list of changes has each."""
+    noted = {kind: found.changes.noted[kind] for kind in _ACCESS if kind in found.changes.noted}
+    if noted:
+        said = [
+            f"{plural(each.count, _ACCESS[kind][0])} {_ACCESS[kind][1]}"
+            for kind, each in noted.items()
+        ]
+        first = clock.at(min(each.first for each in noted.values()))
+        last = clock.at(max(each.last for each in noted.values()))
+        when = first if first == last else f"{first} to {last}"
+        yield Sentence(NOTE, "changed", f"Access and quotas: {_list(said)} ({when}).")
+
+
 def _short(kind: str, noted: Noted) -> list[str]:
-    """What was changed; of configs and ACLs the sentence itself."""
+    """What was changed; of configs the sentence itself."""
     if kind.startswith(("topic.", "partitions.")):
         return [subject.removeprefix("topic ") for subject in noted.subjects]
-    return [text.split(": ", 1)[-1] if kind.startswith("acl.") else text for text in noted.texts]
+    return noted.texts
 
 
 def _who(episode: Episode) -> str:
