@@ -14,7 +14,8 @@ from kraftline.storage.names import PartitionState, parse_partition
 from kraftline.storage.producer_snapshot import read_producer_snapshot
 from kraftline.storage.segment import SegmentReader
 from kraftline.storage.txn_index import read_txn_index
-from tests.storage.fixture_files import FIXTURES, log_directories, partition_directories
+from tests.fixture_files import FIXTURES
+from tests.storage.fixture_files import log_directories, partition_directories
 from tests.storage.log.logs import NOW, Clock, one, records_of
 
 KEEP = LogConfig(retention_ms=-1)

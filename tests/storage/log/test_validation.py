@@ -16,7 +16,7 @@ from tests.oracle.driver import Driver
 from tests.oracle.kafka import HOST, KraftCluster
 from tests.storage.log.logs import NOW, Clock, one
 from tests.storage.log.odd_batches import CASES, NOT_THE_LOGS, REFUSED_HERE, Case
-from tests.storage.log.produce_wire import Producer
+from tests.storage.log.wire import Wire
 
 OURS = [case for case in CASES if case.name not in NOT_THE_LOGS]
 by_name = pytest.mark.parametrize("case", OURS, ids=lambda case: case.name)
@@ -100,14 +100,14 @@ def test_a_buffer_that_cannot_be_written_to_is_copied(tmp_path: Path) -> None:
 @pytest.mark.oracle
 def test_kafka_says_the_same(tmp_path: Path, kafka_4_3: KraftCluster, driver_4_3: Driver) -> None:
     """Fields of the answer, and what is then on the disk; texts but for the times in them."""
-    producer = Producer((HOST, kafka_4_3.port(1)))
+    wire = Wire((HOST, kafka_4_3.port(1)))
     try:
         for n, case in enumerate(CASES):
             topic = f"odd-{n}"
             driver_4_3.do("createTopic", name=topic, configs=dict(case.settings))
             now = wall_clock()
             data = case.make(now)
-            theirs = answer_of(producer.send(topic, data))
+            theirs = answer_of(wire.produce(topic, data))
             assert theirs.code == case.code, case.name
             if case.name in (*REFUSED_HERE, *NOT_THE_LOGS):
                 continue
@@ -118,7 +118,7 @@ def test_kafka_says_the_same(tmp_path: Path, kafka_4_3: KraftCluster, driver_4_3
             stored = kafka_4_3.data(1) / f"{topic}-0" / "00000000000000000000.log"
             assert _stored(log.read(0, 1_000_000).read()) == _stored(stored.read_bytes()), case.name
     finally:
-        producer.close()
+        wire.close()
 
 
 def _timeless(answer: Answer) -> Answer:

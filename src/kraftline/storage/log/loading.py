@@ -26,6 +26,7 @@ from kraftline.storage.leader_epochs import LeaderEpochs
 from kraftline.storage.log.batch_fields import CONTROL, TRANSACTIONAL
 from kraftline.storage.log.config import LogConfig
 from kraftline.storage.log.markers import read_marker
+from kraftline.storage.log.problems import is_full
 from kraftline.storage.log.producer_files import ProducerFiles
 from kraftline.storage.log.producers import ProducerStates
 from kraftline.storage.log.segment import SEGMENT_KINDS, Segment
@@ -57,7 +58,10 @@ class Opening(msgspec.Struct, frozen=True):
 
 
 class Loaded(msgspec.Struct, frozen=True):
-    """A log's state in memory; the last of `segments` is the one to append to."""
+    """A log's state in memory; the last of `segments` is the one to append to.
+
+    `unwritten` are segments whose indexes were built again and found no room on the disk.
+    """
 
     opening: Opening
     segments: list[Segment]
@@ -68,6 +72,7 @@ class Loaded(msgspec.Struct, frozen=True):
     producers: ProducerStates
     producer_files: ProducerFiles
     topic_id: Uuid | None
+    unwritten: list[tuple[Segment, IndexBuilder]]
 
 
 def load(
@@ -94,6 +99,7 @@ class _Loading:
         self.notes: list[str] = []
         self.cuts: list[Cut] = []
         self.recovered = 0
+        self.unwritten: list[tuple[Segment, IndexBuilder]] = []
         self.epochs = LeaderEpochs()
         self.files = ProducerFiles(directory)
 
@@ -132,6 +138,7 @@ class _Loading:
             self.producers,
             self.files,
             there.topic_id,
+            self.unwritten,
         )
 
     # Files
@@ -198,8 +205,7 @@ class _Loading:
                 builder.reopen(segment.size)
                 segment.indexes = builder
                 break
-            builder.close()
-            segment.write_indexes(builder)
+            self._close(segment, builder)
         return segments, is_known
 
     def _resume(self, segment: Segment) -> bool:
@@ -257,6 +263,17 @@ class _Loading:
         )
         os.truncate(segment.path(), good)
         return builder, False
+
+    def _close(self, segment: Segment, builder: IndexBuilder) -> None:
+        builder.close()
+        try:
+            segment.write_indexes(builder)
+        except OSError as error:
+            if not is_full(error):
+                raise
+            for kind in (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX):
+                _remove(segment.path(kind))
+            self.unwritten.append((segment, builder))
 
     def _drop(self, segments: Iterable[Segment], reason: str) -> None:
         for segment in segments:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -73,6 +74,7 @@ class Logs:
         self._removals = Removals()
         self._recent = RecentlyRead()
         self._logs: dict[tuple[str, int], PartitionLog] = {}
+        self._checkpointing = threading.Lock()
         self._own_lock = DirectoryLock(self.path) if lock is None else None
 
     @classmethod
@@ -139,7 +141,8 @@ class Logs:
         """Write recovery points, log start offsets and high watermarks. In any thread."""
         logs = sorted(self, key=lambda log: (log.topic, log.partition))
         moved = [log for log in logs if log.start_offset > log.segments[0].base_offset]
-        with self._doing("writing checkpoints"):
+        # One at a time: each writes aside under the same name.
+        with self._checkpointing, self._doing("writing checkpoints"):
             self._write(RECOVERY_POINTS, logs, lambda log: log.recovery_point)
             self._write(LOG_START_OFFSETS, moved, lambda log: log.start_offset)
             self._write(HIGH_WATERMARKS, logs, lambda log: log.high_watermark)

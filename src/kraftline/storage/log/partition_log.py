@@ -147,7 +147,7 @@ class PartitionLog:
         self.disk = disk
         self._producer_files = loaded.producer_files
         self._segments = Segments(loaded.segments)
-        self._rolled: list[tuple[Segment, IndexBuilder]] = []
+        self._rolled = loaded.unwritten
         self._removals = removals
         self._recent = recent
         self._clock = clock
@@ -355,30 +355,30 @@ class PartitionLog:
             with self._lock:
                 self._check_open()
                 end_offset, active = self.end_offset, self._segments.active
-                rolled = list(self._rolled)
+                rolled, indexes_now = list(self._rolled), active.indexes
                 epochs = LeaderEpochs(self.epochs.entries) if self._epochs_changed else None
                 self._epochs_changed = False
                 names, self._names_changed = self._names_changed, False
             try:
                 for segment, indexes in rolled:
                     segment.write_indexes(indexes)
-            except OSError as error:
+                if indexes_now is not None:
+                    active.write_indexes(indexes_now)
+                if epochs is not None:
+                    epochs.write(self.directory)
+            except (OSError, NotKafka) as error:
                 self._epochs_changed, self._names_changed = True, True
-                raise self.disk.failed(error, f"writing the indexes of {self.name}") from error
+                raise self.disk.failed(_cause(error), f"writing indexes of {self.name}") from error
             try:
                 for segment, _ in rolled:
                     segment.sync()
                     segment.sync_indexes()
                 active.sync()
                 self._producer_files.sync()
-                if epochs is not None:
-                    epochs.write(self.directory)
                 if names:
                     self._sync_names()
-            except (OSError, NotKafka) as error:
-                cause = error if isinstance(error, OSError) else error.__cause__
-                assert isinstance(cause, OSError)
-                raise self.disk.lost(cause, f"flushing {self.name}") from error
+            except OSError as error:
+                raise self.disk.lost(error, f"flushing {self.name}") from error
             with self._lock:
                 del self._rolled[: len(rolled)]
                 self.recovery_point = max(self.recovery_point, end_offset)
@@ -557,9 +557,7 @@ class PartitionLog:
         try:
             self._producer_files.take(self.producers)
         except OSError as error:
-            # Not needed: opening the log reads one segment more. But half a file must not stay.
-            self._producer_files.remove(base_offset)
-            self.disk.failed(error, f"noting the producers of {self.name}")
+            raise self.disk.failed(error, f"noting the producers of {self.name}") from error
         return True
 
     def _write(self, data: memoryview, last_offset: int, max_timestamp: int) -> None:
@@ -654,3 +652,10 @@ class PartitionLog:
                 os.close(fd)
         sync_directory(self.directory)
         sync_directory(os.path.dirname(self.directory))
+
+
+def _cause(error: OSError | NotKafka) -> OSError:
+    """The error of the disk, which writers of small files put into words."""
+    found = error if isinstance(error, OSError) else error.__cause__
+    assert isinstance(found, OSError)
+    return found

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable
 
 from kraftline.errors import BadData
+from kraftline.storage.log.problems import is_full
 from kraftline.storage.log.producers import ProducerStates
 from kraftline.storage.names import FileKind, format_segment_file
 from kraftline.storage.producer_snapshot import format_producer_snapshot, read_producer_snapshot
@@ -31,12 +32,21 @@ class ProducerFiles:
         return os.path.join(self.directory, format_segment_file(offset, FileKind.PRODUCER_SNAPSHOT))
 
     def take(self, states: ProducerStates) -> None:
-        """A snapshot at the states' end, unless one is there. It is flushed with the log."""
+        """A snapshot at the states' end, unless one is there. It is flushed with the log.
+
+        None on a full disk: that costs only the reading of one segment more when the log is opened.
+        """
         if states.end_offset <= self.last:
             return
         path = self.path(states.end_offset)
-        with open(path, "wb") as file:
-            file.write(format_producer_snapshot(states.entries()))
+        try:
+            with open(path, "wb") as file:
+                file.write(format_producer_snapshot(states.entries()))
+        except OSError as error:
+            self.remove(states.end_offset)
+            if is_full(error):
+                return
+            raise
         self.unsynced.append(path)
         self.last = states.end_offset
         self.offsets = sorted({*self.offsets, states.end_offset})

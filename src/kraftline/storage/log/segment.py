@@ -1,8 +1,8 @@
 """One segment of a partition's log: its bytes, and the way to an offset in them.
 
 While a segment is appended to, both its indexes are in memory and its index files are behind;
-they are written when the segment is flushed or closed. That is no loss: whoever opens a log after
-a crash builds the indexes of what was not flushed again. A closed segment opens its files when
+they are brought up to date with a flush or close. That is no loss: whoever opens a log after a
+crash builds the indexes of what was not flushed again. A closed segment opens its files when
 somebody reads it.
 """
 
@@ -96,8 +96,9 @@ class Segment:
         self._index: OffsetIndex | None = None
         self._latest: TimeEntry | None = None
         self._aborted: list[AbortedTxn] | None = None
-        self._offsets_written = 0
-        self._times_written = 0
+        # How many entries the index files have; -1: nothing is known of the files.
+        self._offsets_written = -1
+        self._times_written = -1
 
     def __repr__(self) -> str:
         return f"Segment({self.base_offset}, {self.size:,} bytes)"
@@ -189,28 +190,27 @@ class Segment:
         return indexes
 
     def write_indexes(self, indexes: IndexBuilder) -> None:
-        """Bring the index files up to date."""
-        for kind, data, entry, written in (
-            (
-                FileKind.OFFSET_INDEX,
-                offset_index.encode_offset_index(indexes.offsets, self._offsets_written),
-                offset_index.ENTRY,
-                self._offsets_written,
-            ),
-            (
-                FileKind.TIME_INDEX,
-                time_index.encode_time_index(indexes.times, self._times_written),
-                time_index.ENTRY,
-                self._times_written,
-            ),
-        ):
-            file = OpenFile(self.path(kind), os.O_RDWR | os.O_CREAT)
-            file.write(data, written * entry)
-            # A broker that preallocates may have left zeros there.
-            if os.fstat(file.fd).st_size != written * entry + len(data):
-                os.ftruncate(file.fd, written * entry + len(data))
-        self._offsets_written = len(indexes.offsets)
-        self._times_written = len(indexes.times)
+        """Bring the index files up to date. Entries may be added meanwhile."""
+        offsets = offset_index.encode_offset_index(indexes.offsets, max(self._offsets_written, 0))
+        times = time_index.encode_time_index(indexes.times, max(self._times_written, 0))
+        if offsets or self._offsets_written < 0:
+            self._offsets_written = self._write_index(
+                FileKind.OFFSET_INDEX, offsets, self._offsets_written, offset_index.ENTRY
+            )
+        if times or self._times_written < 0:
+            self._times_written = self._write_index(
+                FileKind.TIME_INDEX, times, self._times_written, time_index.ENTRY
+            )
+
+    def _write_index(self, kind: FileKind, data: bytes, written: int, entry: int) -> int:
+        """Write entries behind those that are written; how many are then."""
+        file = OpenFile(self.path(kind), os.O_RDWR | os.O_CREAT)
+        start = max(written, 0) * entry
+        file.write(data, start)
+        # A broker that preallocates may have left zeros there, or a crash anything.
+        if os.fstat(file.fd).st_size != start + len(data):
+            os.ftruncate(file.fd, start + len(data))
+        return (start + len(data)) // entry
 
     def sync(self) -> None:
         """Make the bytes of the log durable."""
