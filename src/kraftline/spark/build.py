@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -24,7 +24,7 @@ from kraftline.spark.file_table import FILES, file_rows, known_files
 from kraftline.spark.frames import frame_of, read_files, read_pinned
 from kraftline.spark.history import history_tables
 from kraftline.spark.inputs import InputFile, find_inputs, of_clusters
-from kraftline.spark.plan import LAKE, ClusterPlan, Quarantined, plan_cluster
+from kraftline.spark.plan import plan_cluster
 from kraftline.spark.plan_tables import (
     all_quarantined,
     coverage_rows,
@@ -33,12 +33,14 @@ from kraftline.spark.plan_tables import (
     quarantined_before,
     told,
 )
+from kraftline.spark.plan_types import LAKE, ClusterPlan, Quarantined
 from kraftline.spark.reached import Reached
 from kraftline.spark.record_table import records_table
 from kraftline.spark.restage import open_transaction, restage, waiting_records
 from kraftline.spark.sink import write_rows
 from kraftline.spark.stage import Staged, stage
-from kraftline.spark.survey import SurveyRow, survey, survey_again
+from kraftline.spark.survey import survey, survey_again
+from kraftline.spark.survey_rows import SurveyRow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 # Tables that are written at the same time: small ones would leave the machine idle.
 _SIDE_BY_SIDE: Final = 4
 _SHUFFLE_ROWS: Final = 500_000
+_FEW_ROWS: Final = 50_000
 _CUTTING_ROUNDS: Final = 4
 
 
@@ -57,7 +60,10 @@ class Step(Struct, frozen=True):
     seconds: float | None = None
 
 
-Progress = Callable[[Step], None]
+Progress: TypeAlias = Callable[[Step], None]
+MakeTables: TypeAlias = Callable[
+    ["DataFrame", "DataFrame", Callable[[str], "DataFrame | None"]], "dict[str, DataFrame]"
+]
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -83,12 +89,17 @@ def build(
     *,
     cluster_id: str | None = None,
     progress: Progress = lambda step: None,
+    make_tables: MakeTables = history_tables,
 ) -> Outcome:
-    """Bring the lake up to what the inputs hold. Whatever stops this leaves it as it was."""
+    """Bring the lake up to what the inputs hold. Whatever stops this leaves it as it was.
+
+    `make_tables` is the replay: from new records, legs and the rows that were open to the rows of
+    every table that it makes.
+    """
     started = time.monotonic()
     files = of_clusters(find_inputs(inputs), cluster_id)
     with writing_to(lake_root) as writing:
-        run = _Run(spark, writing, files, progress)
+        run = _Run(spark, writing, files, progress, make_tables)
         outcome = run.build(inputs)
     return replace(outcome, seconds=time.monotonic() - started)
 
@@ -100,8 +111,10 @@ class _Run:
         writing: Writing,
         files: Sequence[InputFile],
         progress: Progress,
+        make_tables: MakeTables,
     ) -> None:
-        self.spark, self.writing, self.files, self.progress = spark, writing, files, progress
+        self.spark, self.writing, self.files = spark, writing, files
+        self.progress, self.make_tables = progress, make_tables
         self.metadata = [file for file in files if file.is_metadata]
         self.lake = None if writing.build is None else Lake(writing.root, writing.build)
         said = {} if writing.build is None else writing.build.clusters
@@ -181,8 +194,8 @@ class _Run:
             return {}
         legs = frame_of(self.spark, leg_rows(moving))
         written: dict[str, int] = {}
-        with self._shuffling(staged.rows), self._step("tables") as done:
-            tables = history_tables(records, legs, self._open_rows(moving))
+        with self._sized_for(staged.rows), self._step("tables") as done:
+            tables = self.make_tables(records, legs, self._open_rows(moving))
 
             def write(name: str) -> list[Added]:
                 return write_rows(tables[name], TABLES[name], self.writing.folder(name))
@@ -289,14 +302,26 @@ class _Run:
         self.progress(Step(name, rows, time.monotonic() - started))
 
     @contextmanager
-    def _shuffling(self, rows: int) -> Iterator[None]:
-        """As many shuffle partitions as there is work for: a small build takes a second or two."""
-        key = "spark.sql.shuffle.partitions"
-        before = self.spark.conf.get(key)
+    def _sized_for(self, rows: int) -> Iterator[None]:
+        """As many shuffle partitions as there is work for. Where there is little, Spark is told
+        not to compile its plans nor to plan twice, which takes most of the time then."""
         slots = self.spark.sparkContext.defaultParallelism
-        wanted = 1 if rows < _SHUFFLE_ROWS // 10 else max(slots, rows // _SHUFFLE_ROWS)
-        self.spark.conf.set(key, str(wanted))
+        settings = {"spark.sql.shuffle.partitions": str(max(slots, rows // _SHUFFLE_ROWS))}
+        if rows < _FEW_ROWS:
+            settings = {
+                "spark.sql.shuffle.partitions": "1",
+                "spark.sql.adaptive.enabled": "false",
+                "spark.sql.codegen.wholeStage": "false",
+                "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+            }
+        before = {key: self.spark.conf.get(key, None) for key in settings}
+        for key, value in settings.items():
+            self.spark.conf.set(key, value)
         try:
             yield
         finally:
-            self.spark.conf.set(key, str(before))
+            for key, old in before.items():
+                if old is None:
+                    self.spark.conf.unset(key)
+                else:
+                    self.spark.conf.set(key, old)

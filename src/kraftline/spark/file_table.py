@@ -12,7 +12,8 @@ from kraftline.lake.lake import Lake
 from kraftline.lake.tables import Table
 from kraftline.spark import survey
 from kraftline.spark.inputs import InputFile
-from kraftline.spark.survey import Known, SurveyRow
+from kraftline.spark.survey import Known
+from kraftline.spark.survey_rows import SCHEMA, SurveyRow
 
 FILES: Final = Table(
     "files",
@@ -22,7 +23,7 @@ FILES: Final = Table(
             pa.field("size", pa.int64()),
             pa.field("modified", pa.int64()),
             pa.field("node", pa.int32()),
-            *survey.SCHEMA,
+            *SCHEMA,
         ]
     ),
     ("file", "from_position"),

@@ -12,7 +12,7 @@ from msgspec.structs import asdict, replace
 
 from kraftline.lake.lake import Lake
 from kraftline.lake.tables import COVERAGE, QUARANTINE, TIME
-from kraftline.spark.plan import ClusterPlan, Quarantined
+from kraftline.spark.plan_types import ClusterPlan, Quarantined
 
 LEGS: Final = pa.schema(
     [

@@ -28,7 +28,7 @@ from kraftline.records.write import build_batch
 from kraftline.schema.columns import META
 from kraftline.schema.control.frame import ControlType, control_json, decode_control_key
 from kraftline.schema.metadata.frame import decode_record, encode_record
-from kraftline.spark.plan import Piece, Quarantined
+from kraftline.spark.plan_types import Piece, Quarantined
 from kraftline.spark.record_table import UNREADABLE, file_schema, struct_name, struct_types
 
 _ROWS: Final = 4096

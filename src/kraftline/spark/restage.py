@@ -14,7 +14,7 @@ from kraftline.lake.files import Added, is_local
 from kraftline.lake.lake import Lake
 from kraftline.lake.tables import TIME
 from kraftline.spark.frames import frame_of, read_pinned
-from kraftline.spark.plan import LAKE, ClusterPlan, Piece
+from kraftline.spark.plan_types import LAKE, ClusterPlan, Piece
 from kraftline.spark.record_table import file_schema, records_table
 from kraftline.spark.sink import write_rows
 

@@ -12,7 +12,7 @@ from kraftline.errors import NotKafka
 from kraftline.lake.files import Added
 from kraftline.spark.inputs import opened
 from kraftline.spark.parquet_out import ParquetOut
-from kraftline.spark.plan import Piece, Quarantined
+from kraftline.spark.plan_types import Piece, Quarantined
 from kraftline.spark.record_rows import Rows, record_rows
 from kraftline.spark.record_table import PARTITIONED_BY
 from kraftline.spark.tasks import run_tasks, shared_out
