@@ -25,6 +25,7 @@ VERBS = {
     "why": "tell how a partition came to be as it is",
     "history": "build a lake of a cluster's history, and ask it",
     "report": "write a page of pictures that tells what happened, from a lake",
+    "topic-data": "write the records of topics as Parquet or Delta (with Spark)",
     "snapshot": "write a cluster's metadata as a new snapshot, as it was or mended",
     "format": "make directories ready for a node, as Kafka's storage tool does",
     "random-uuid": "draw an id for a cluster or a directory",

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,10 @@ def append(folder: Path, data: bytes, base: int = 0) -> None:
 def commits(root: Path) -> int:
     """How many micro-batches a query has finished."""
     return len(list((root / "checkpoint" / "commits").glob("[0-9]*")))
+
+
+def more_commits(root: Path, before: int) -> bool:
+    return commits(root) > before
 
 
 def test_each_run_reads_what_came_since(spark: SparkSession, growing: Path, tmp_path: Path) -> None:
@@ -203,15 +208,14 @@ def test_a_killed_query_goes_on_without_loss_or_repetition(
             append(growing, batch(written, count), base=base)
             written += count
 
-    write_some()
     for _ in range(rounds(2)):
+        write_some()
         query = subprocess.Popen(
             [sys.executable, "-m", "tests.spark.segments.follow", str(growing), str(tmp_path)],
             start_new_session=True,  # Spark's JVM goes with it
         )
         try:
-            done = commits(tmp_path)
-            wait_until(lambda: commits(tmp_path) > done, "a first micro-batch", 120)
+            wait_until(partial(more_commits, tmp_path, commits(tmp_path)), "a micro-batch", 120)
             until = time.monotonic() + dice.uniform(0, 4)
             while time.monotonic() < until:
                 write_some()

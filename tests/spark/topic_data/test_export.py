@@ -1,0 +1,205 @@
+"""Topics as tables: what is in them, what is left out and said so, and when they appear."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pyarrow.dataset as ds
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from kraftline.errors import KraftlineError
+from kraftline.records import Record, build_batch
+from kraftline.spark.topic_data.export import Export, Exported, export
+from kraftline.storage.names import format_segment_file
+from tests.spark.segments.rows import LOG, NODE, SECOND, kafkas_rows, plain, read
+from tests.spark.segments.test_isolation import consumers_view
+
+
+def exported(spark: SparkSession, *paths: Path, out: Path, **wanted: object) -> Exported:
+    return export(
+        spark,
+        Export(paths=tuple(map(str, paths)), out=str(out), **wanted),  # type: ignore[arg-type]
+    )
+
+
+def made(folder: Path, name: str, values: list[bytes | None], base: int = 0) -> Path:
+    """A partition whose records have these values, three to a batch."""
+    directory = folder / name
+    directory.mkdir(parents=True, exist_ok=True)
+    batches = []
+    for first in range(0, len(values), 3):
+        records = [
+            Record(base + first + n, 1_700_000_000_000 + first + n, b"k", value)
+            for n, value in enumerate(values[first : first + 3])
+        ]
+        batches.append(build_batch(records))
+    (directory / format_segment_file(base)).write_bytes(b"".join(batches))
+    return directory
+
+
+def test_parquet_holds_what_a_consumer_sees(spark: SparkSession, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = exported(spark, NODE, SECOND, out=out)
+    assert done.problems == []
+    rows = plain(spark.read.parquet(str(out)))
+    expected = plain(
+        read(spark, NODE, SECOND, isolation="read_committed").where("topic not like '\\\\_\\\\_%'")
+    )
+    key = lambda row: (row["file"], row["offset"])  # noqa: E731
+    assert sorted(rows, key=key) == sorted(expected, key=key)
+    assert sum(each.written for each in done.partitions) == len(rows)
+    transactions = next(each for each in done.partitions if each.name == "transactions-0")
+    assert transactions.written == len(consumers_view(NODE / "transactions-0"))
+    assert transactions.aborted > 0
+    assert transactions.control > 0
+    assert transactions.undecided == 2
+    assert transactions.missing == 0
+    trimmed = next(each for each in done.partitions if each.name == "trimmed-0")
+    assert (trimmed.deleted, trimmed.written) == (4, 16)
+    compacted = next(each for each in done.partitions if each.name == "compacted-none-0")
+    assert compacted.missing > 0
+
+
+def test_delta_is_a_table_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
+    out = tmp_path / "events"
+    exported(spark, NODE / "mixed-0", out=out, format="delta", value="text")
+    table = DeltaTable(str(out))
+    assert table.metadata().partition_columns == ["topic"]
+    rows = table.to_pyarrow_dataset().to_table().to_pylist()
+    expected = [row for log in sorted((NODE / "mixed-0").glob("*.log")) for row in kafkas_rows(log)]
+    assert sorted((row["offset"], row["value"]) for row in rows) == [
+        (row["offset"], row["value"].decode()) for row in expected
+    ]
+    assert {row["topic"] for row in rows} == {"mixed"}
+
+
+def test_json_becomes_typed_fields_and_the_rest_is_kept(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    values: list[bytes | None] = [
+        b'{"id": 1, "price": 2.5, "tags": ["a"], "by": {"name": "Ada"}}',
+        b'{"id": 2}',
+        None,
+        b"not json",
+        b"\xff\xfe",
+        b"[1, 2]",
+        b"null",
+    ]
+    source = made(tmp_path, "orders-0", values)
+    done = exported(spark, source, out=tmp_path / "out", value="json", key="text")
+    rows = (
+        ds.dataset(tmp_path / "out", partitioning="hive").to_table().sort_by("offset").to_pylist()
+    )
+    assert rows[0]["value"] == {"id": 1, "price": 2.5, "tags": ["a"], "by": {"name": "Ada"}}
+    assert rows[1]["value"] == {"id": 2, "price": None, "tags": None, "by": None}
+    assert [row["value_error"] for row in rows[:3]] == [None] * 3
+    assert rows[2]["value"] is None
+    assert rows[4]["value_error"] == "not UTF-8"
+    assert [row["value_bytes"] for row in rows] == [None, None, None, *values[3:6], None]
+    assert {row["key"] for row in rows} == {"k"}
+    assert done.errors == {"key_error": 0, "value_error": 3}
+    assert done.problems == []
+
+
+def test_values_that_are_no_json_at_all_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    source = made(tmp_path, "orders-0", [b"plain", b"words"])
+    with pytest.raises(KraftlineError, match="give --value text, or bytes"):
+        exported(spark, source, out=tmp_path / "out", value="json")
+    assert not (tmp_path / "out").exists()
+
+
+def test_only_the_times_asked_for_are_written(spark: SparkSession, tmp_path: Path) -> None:
+    start = 1_700_000_000_000
+    source = made(tmp_path, "orders-0", [b"%d" % n for n in range(30)])
+    done = exported(spark, source, out=tmp_path / "out", since=start + 10, until=start + 20)
+    rows = spark.read.parquet(str(tmp_path / "out")).collect()
+    assert sorted(row.offset for row in rows) == list(range(10, 20))
+    assert done.problems == []
+
+
+def test_of_two_replicas_the_one_that_reaches_further_is_read(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    behind = made(tmp_path / "a", "orders-0", [b"x"] * 9)
+    made(tmp_path / "b", "orders-0", [b"x"] * 12)
+    for node in ("a", "b"):
+        (tmp_path / node / "meta.properties").write_text("version=1\ncluster.id=c\nnode.id=1\n")
+    done = exported(spark, tmp_path / "a", tmp_path / "b", out=tmp_path / "out")
+    assert done.copies == [str(behind)]
+    assert [each.written for each in done.partitions] == [12]
+
+
+def test_damage_is_left_out_and_told(spark: SparkSession, tmp_path: Path) -> None:
+    source = made(tmp_path, "orders-0", [b"%d" % n for n in range(9)])
+    made(tmp_path, "orders-0", [b"more"] * 3, base=9)
+    log = source / LOG
+    data = bytearray(log.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    log.write_bytes(data)
+    done = exported(spark, source, out=tmp_path / "out")
+    (partition,) = done.partitions
+    assert (partition.written, partition.missing, partition.damaged) == (9, 3, 1)
+    (problem,) = done.problems
+    assert problem.startswith("1 range (")
+    assert f"{log}, position" in problem
+    rows = spark.read.parquet(str(tmp_path / "out")).collect()
+    assert sorted(row.offset for row in rows) == [0, 1, 2, 6, 7, 8, 9, 10, 11]
+
+
+def test_a_folder_that_is_there_is_not_touched(spark: SparkSession, tmp_path: Path) -> None:
+    source = made(tmp_path, "orders-0", [b"x"])
+    (tmp_path / "out").mkdir()
+    with pytest.raises(KraftlineError, match="is there already"):
+        exported(spark, source, out=tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_nothing_is_left_behind_by_a_run_that_failed(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = made(tmp_path / "in", "orders-0", [b"x"])
+
+    def full(*args: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("kraftline.spark.topic_data.export._written", full)
+    with pytest.raises(OSError, match="No space"):
+        exported(spark, source, out=tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_the_verb_prints_counts_and_exits_1_on_damage(tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    source = tmp_path / "codec-gzip-0"
+    shutil.copytree(NODE / "codec-gzip-0", source)
+    log = min(source.glob("*.log"))
+    data = bytearray(log.read_bytes())
+    data[100] ^= 0xFF
+    log.write_bytes(data)
+    command = [sys.executable, "-m", "kraftline", "topic-data", str(source)]
+    done = subprocess.run(
+        [*command, "--to", str(tmp_path / "out"), "--value", "text"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "codec-gzip-0" in done.stdout
+    told = [line for line in done.stderr.splitlines() if line.startswith("kraftline: ")]
+    assert len(told) == 1
+    assert f"{log}, position 0: the checksum" in told[0]
+    wrong = subprocess.run(
+        [*command[:-1], str(tmp_path / "nowhere"), "--to", str(tmp_path / "other")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert wrong.returncode == 2
+    assert "no such file or directory" in wrong.stderr
+    assert json.dumps(wrong.stdout) == '""'
