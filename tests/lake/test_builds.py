@@ -187,6 +187,21 @@ def test_old_builds_are_swept(tmp_path: Path) -> None:
     assert topics(tmp_path) == ["t7"]
 
 
+def test_logs_of_tables_stay_short(tmp_path: Path) -> None:
+    for number in range(50):
+        with writing_to(str(tmp_path)) as writing:
+            commit_rows(writing, "topics", [topic(f"t{number}")])
+            finish(writing)
+            writing.sweep()
+    for table in ("topics", builds.NAME):
+        assert len(list((tmp_path / table / "_delta_log").iterdir())) < 30
+    listed = builds.open_builds(str(tmp_path))
+    assert listed is not None
+    kept = [Lake(str(tmp_path), build) for build in builds.read_builds(listed)]
+    names = [lake.dataset("topics")["topic"].to_pylist() for lake in kept]
+    assert names == [["t45"], ["t46"], ["t47"], ["t48"], ["t49"]]
+
+
 def test_sweeping_before_the_end_spares_what_the_run_wrote(tmp_path: Path) -> None:
     write_lake(tmp_path, {"topics": [topic("a")]})
     with writing_to(str(tmp_path)) as writing:

@@ -24,11 +24,11 @@ from kraftline.errors import KraftlineError
 from kraftline.lake.columns import rows_in
 from kraftline.lake.files import Added
 
-# A checkpoint often, so that opening a table reads few files; old log entries serve nobody, since
-# readers know the versions of the newest builds only.
+# A checkpoint often, so that opening a table reads few files. Delta would delete its log by age,
+# and with it a version that a build still pins: sweeping does that instead.
 _SETTINGS: Final = {
     "delta.checkpointInterval": "20",
-    "delta.logRetentionDuration": "interval 2 days",
+    "delta.enableExpiredLogCleanup": "false",
 }
 # Nobody else may have committed since: their files would come in with ours.
 _ALONE: Final = CommitProperties(max_commit_retries=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from pyarrow import fs
@@ -10,6 +11,7 @@ from kraftline.lake import builds, delta
 from kraftline.lake.files import is_local
 
 _LOG = "_delta_log"
+_NUMBER = re.compile(r"(\d{20})\.").match
 
 
 def sweep_tables(root: str, versions: Mapping[str, Iterable[int]]) -> int:
@@ -24,17 +26,38 @@ def sweep_tables(root: str, versions: Mapping[str, Iterable[int]]) -> int:
         if entry.base_name == builds.NAME:
             wanted = [None]
         named: set[str] = set()
+        opened = []
         for version in wanted:
             table = delta.open_table(f"{root}/{entry.base_name}", version)
-            named |= delta.files_of(table).keys() if table is not None else set()
-        selector = fs.FileSelector(entry.path, recursive=True)
-        for file in filesystem.get_file_info(selector):
-            inside = file.path[len(entry.path) :].lstrip("/")
-            if file.type != fs.FileType.File or inside.startswith(_LOG) or inside in named:
-                continue
+            if table is not None:
+                named |= delta.files_of(table).keys()
+                opened.append(int(table.version()))
+        deleted += _sweep_data(filesystem, entry.path, named)
+        if opened:
+            _sweep_log(filesystem, f"{entry.path}/{_LOG}", min(opened))
+    return deleted
+
+
+def _sweep_data(filesystem: fs.FileSystem, folder: str, named: set[str]) -> int:
+    deleted = 0
+    for file in filesystem.get_file_info(fs.FileSelector(folder, recursive=True)):
+        inside = file.path[len(folder) :].lstrip("/")
+        if file.type == fs.FileType.File and inside not in named and not inside.startswith(_LOG):
             filesystem.delete_file(file.path)
             deleted += 1
     return deleted
+
+
+def _sweep_log(filesystem: fs.FileSystem, folder: str, oldest: int) -> None:
+    """What a table's log says before the last checkpoint that its oldest version needs."""
+    files = filesystem.get_file_info(fs.FileSelector(folder))
+    numbered = {file.path: int(found[1]) for file in files if (found := _NUMBER(file.base_name))}
+    needed = [
+        number for path, number in numbered.items() if "checkpoint" in path and number <= oldest
+    ]
+    for path, number in numbered.items():
+        if needed and number < max(needed):
+            filesystem.delete_file(path)
 
 
 def _filesystem(root: str) -> tuple[fs.FileSystem, str]:
