@@ -31,6 +31,7 @@ from kraftline.spark.plan_tables import (
     leg_rows,
     quarantine_rows,
     quarantined_before,
+    summed_up,
     told,
 )
 from kraftline.spark.plan_types import LAKE, ClusterPlan, Quarantined
@@ -41,6 +42,7 @@ from kraftline.spark.sink import write_rows
 from kraftline.spark.stage import Staged, stage
 from kraftline.spark.survey import survey, survey_again
 from kraftline.spark.survey_rows import SurveyRow
+from kraftline.spark.topics import topic_tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,7 +51,6 @@ if TYPE_CHECKING:
 _SIDE_BY_SIDE: Final = 4
 _SHUFFLE_ROWS: Final = 500_000
 _FEW_ROWS: Final = 50_000
-_CUTTING_ROUNDS: Final = 4
 
 
 class Step(Struct, frozen=True):
@@ -115,22 +116,26 @@ class _Run:
     ) -> None:
         self.spark, self.writing, self.files = spark, writing, files
         self.progress, self.make_tables = progress, make_tables
-        self.metadata = [file for file in files if file.is_metadata]
+        self.clusters: dict[str, list[InputFile]] = {}
+        for file in files:
+            self.clusters.setdefault(str(file.cluster_id), []).append(file)
         self.lake = None if writing.build is None else Lake(writing.root, writing.build)
         said = {} if writing.build is None else writing.build.clusters
         self.known = {name: msgspec.json.decode(text, type=Reached) for name, text in said.items()}
 
     def build(self, inputs: Sequence[str]) -> Outcome:
-        surveyed, plans = self._plan()
-        names = tuple(plan.cluster_id for plan in plans)
+        with self._step("survey") as done:
+            surveyed = survey(self.spark, self.files, known_files(self.lake))
+            done(sum(row.records for rows in surveyed.values() for row in rows))
+        plans = [self._plan(name, surveyed) for name in sorted(self.clusters)]
         news = [plan for plan in plans if self._is_news(plan)]
         if not news:
-            return Outcome(build=None, clusters=names)
+            return Outcome(build=None, clusters=tuple(self.clusters))
         staged = self._stage(news)
-        rows = self._tables(news, staged)
+        rows = {**self._history(news, staged), **self._topics(news, surveyed)}
         reached, quarantined = self._plain_tables(news, surveyed, staged)
         with self._step("commit"):
-            for name in (*rows, records_table().name, FILES.name):
+            for name in (*rows, records_table().name):
                 self.writing.compact(name)
             clusters = {**self.known, **reached}
             build = self.writing.finish(
@@ -140,40 +145,37 @@ class _Run:
             self.writing.sweep()
         return Outcome(
             build=build.build,
-            clusters=names,
+            clusters=tuple(self.clusters),
             anew=tuple(plan.cluster_id for plan in news if plan.anew),
             records=staged.rows,
             rows=rows,
             quarantined=tuple(quarantined),
         )
 
-    def _plan(self) -> tuple[dict[str, list[SurveyRow]], list[ClusterPlan]]:
-        with self._step("survey") as done:
-            surveyed = survey(self.spark, self.metadata, known_files(self.lake))
-            done(sum(row.batches for rows in surveyed.values() for row in rows))
-        clusters = sorted({str(file.cluster_id) for file in self.metadata})
-        return surveyed, [self._plan_cluster(name, surveyed) for name in clusters]
-
-    def _plan_cluster(self, cluster_id: str, surveyed: dict[str, list[SurveyRow]]) -> ClusterPlan:
+    def _plan(self, cluster_id: str, surveyed: dict[str, list[SurveyRow]]) -> ClusterPlan:
         """Plan, and cut runs where the plan needs it until it needs no more cuts."""
-        mine = [file for file in self.metadata if file.cluster_id == cluster_id]
+        mine = self.clusters[cluster_id]
         by_path = {file.path: file for file in mine}
+        known = self.known.get(cluster_id)
         tried: set[tuple[str, int]] = set()
-        for _ in range(_CUTTING_ROUNDS):
-            known = self.known.get(cluster_id)
+        while True:
             plan = plan_cluster(cluster_id, mine, surveyed, known, frozenset(tried))
             if not plan.cuts:
-                break
+                return plan
             for row, instead in survey_again(self.spark, by_path, plan.cuts).items():
                 rows = surveyed[row.file]
                 at = rows.index(row)
                 rows[at : at + 1] = instead
                 tried |= {(row.file, offset) for offset in plan.cuts[row]}
-        return plan
 
     def _is_news(self, plan: ClusterPlan) -> bool:
         known = self.known.get(plan.cluster_id)
-        return known is None or bool(plan.pieces) or plan.anew or told(plan) != known.told
+        if known is None or plan.pieces or plan.anew:
+            return True
+        return known.told != told(plan) or known.topics != self._topics_of(plan)
+
+    def _topics_of(self, plan: ClusterPlan) -> str:
+        return summed_up(f for f in self.clusters[plan.cluster_id] if not f.is_metadata)
 
     def _stage(self, news: Sequence[ClusterPlan]) -> Staged:
         folder = self.writing.folder(records_table().name)
@@ -186,27 +188,52 @@ class _Run:
         self._commit(records_table(), news, staged.added)
         return staged
 
-    def _tables(self, news: Sequence[ClusterPlan], staged: Staged) -> dict[str, int]:
+    def _history(self, news: Sequence[ClusterPlan], staged: Staged) -> dict[str, int]:
         """Write every history table; how many rows each got."""
         moving = [plan for plan in news if plan.pieces]
         records = self._records(moving, staged)
         if records is None:
             return {}
         legs = frame_of(self.spark, leg_rows(moving))
-        written: dict[str, int] = {}
-        with self._sized_for(staged.rows), self._step("tables") as done:
+        with self._sized_for(staged.rows), self._step("history") as done:
             tables = self.make_tables(records, legs, self._open_rows(moving))
+            added = self._written(tables)
+            done(sum(file.rows for files in added.values() for file in files))
+        for name, files in added.items():
+            self._commit(TABLES[name], moving, files)
+        return {name: sum(file.rows for file in files) for name, files in added.items()}
 
-            def write(name: str) -> list[Added]:
-                return write_rows(tables[name], TABLES[name], self.writing.folder(name))
+    def _topics(
+        self, news: Sequence[ClusterPlan], surveyed: Mapping[str, list[SurveyRow]]
+    ) -> dict[str, int]:
+        """Write the tables that come of topic segments, all of them anew; how many rows each."""
+        moved = [
+            plan.cluster_id
+            for plan in news
+            if plan.cluster_id not in self.known
+            or self.known[plan.cluster_id].topics != self._topics_of(plan)
+        ]
+        files = [file for name in moved for file in self.clusters[name] if not file.is_metadata]
+        if not files:
+            return {}
+        records = sum(row.records for file in files for row in surveyed[file.path])
+        with self._sized_for(records), self._step("topics") as done:
+            added = self._written(topic_tables(self.spark, files, surveyed))
+            done(sum(file.rows for files in added.values() for file in files))
+        for name, written in added.items():
+            table = TABLES[name]
+            replaced = [{"cluster_id": moved}]
+            self.writing.commit(name, table.columns, table.partition_by, written, replace=replaced)
+        return {name: sum(file.rows for file in files) for name, files in added.items()}
 
-            with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
-                added = dict(zip(tables, pool.map(write, tables), strict=True))
-            for name, files in added.items():
-                self._commit(TABLES[name], moving, files)
-                written[name] = sum(file.rows for file in files)
-            done(sum(written.values()))
-        return written
+    def _written(self, tables: Mapping[str, DataFrame]) -> dict[str, list[Added]]:
+        """Write tables, some at the same time."""
+
+        def write(name: str) -> list[Added]:
+            return write_rows(tables[name], TABLES[name], self.writing.folder(name))
+
+        with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
+            return dict(zip(tables, pool.map(write, tables), strict=True))
 
     def _records(self, moving: Sequence[ClusterPlan], staged: Staged) -> DataFrame | None:
         table = records_table()
@@ -247,12 +274,13 @@ class _Run:
         quarantine: list[Added] = []
         listed: list[Added] = []
         folder = self.writing.folder
+        all_before = quarantined_before(self.lake)
         for plan in news:
             name = plan.cluster_id
             partition = {"cluster_id": name}
-            mine = [file for file in self.metadata if file.cluster_id == name]
+            mine = self.clusters[name]
             present = frozenset(file.path for file in mine)
-            before = quarantined_before(self.lake, name)
+            before = all_before.get(name, [])
             bad = [row for row in staged.quarantined if row.file in present]
             rows = all_quarantined(before, plan, bad, present)
             fresh += [row for row in rows if row not in set(before)]
@@ -268,7 +296,9 @@ class _Run:
                 folder(records_table().name),
                 None if known is None or plan.anew else known.open_from,
             )
-            reached[name] = replace(plan.reached, open_from=opened, told=told(plan))
+            reached[name] = replace(
+                plan.reached, open_from=opened, told=told(plan), topics=self._topics_of(plan)
+            )
         names = [plan.cluster_id for plan in news]
         for table, added in ((COVERAGE, coverage), (QUARANTINE, quarantine), (FILES, listed)):
             self.writing.commit(

@@ -68,7 +68,10 @@ class _Planning:
             if file.epoch >= 0:
                 self.committed_to = max(self.committed_to, file.offset)
             for row in surveyed[file.path]:
-                self._take(file, row)
+                if row.what == DAMAGE:
+                    self.quarantine.append(_quarantined(row, DAMAGE, row.reason or "damaged"))
+                elif file.is_metadata:
+                    self._take(file, row)
         self._take_known()
         self.lost_known = False
         self.winners = self._winners()
@@ -81,8 +84,6 @@ class _Planning:
             case SurveyRow(what="snapshot", to_offset=int() as end):
                 base = Base(end, row.epoch, row.max_time)
                 self.snapshots.setdefault(end, SnapshotCopy(base, row, file))
-            case SurveyRow(what="damage"):
-                self.quarantine.append(_quarantined(row, DAMAGE, row.reason or "damaged"))
 
     def _take_known(self) -> None:
         legs = self.known.legs

@@ -12,6 +12,7 @@ from msgspec.structs import asdict, replace
 
 from kraftline.lake.lake import Lake
 from kraftline.lake.tables import COVERAGE, QUARANTINE, TIME
+from kraftline.spark.inputs import InputFile
 from kraftline.spark.plan_types import ClusterPlan, Quarantined
 
 LEGS: Final = pa.schema(
@@ -77,13 +78,13 @@ def quarantine_rows(cluster_id: str, rows: Iterable[Quarantined]) -> pa.Table:
     return pa.Table.from_pylist(said, QUARANTINE.columns)
 
 
-def quarantined_before(lake: Lake | None, cluster_id: str) -> list[Quarantined]:
-    if lake is None or QUARANTINE.name not in lake.build.versions:
-        return []
-    # Few enough for the driver: a row is a range that could not be read.
-    rows = lake.dataset(QUARANTINE.name).to_pylist()
-    mine = (row for row in rows if row.pop("cluster_id") == cluster_id)
-    return [Quarantined(**row) for row in mine]
+def quarantined_before(lake: Lake | None) -> dict[str, list[Quarantined]]:
+    """What the lake's build has in quarantine, by cluster: few enough rows for the driver."""
+    found: dict[str, list[Quarantined]] = {}
+    if lake is not None and QUARANTINE.name in lake.build.versions:
+        for row in lake.dataset(QUARANTINE.name).to_pylist():
+            found.setdefault(row.pop("cluster_id"), []).append(Quarantined(**row))
+    return found
 
 
 def all_quarantined(
@@ -109,6 +110,15 @@ def told(plan: ClusterPlan) -> str:
         [replace(row, source=None) for row in plan.coverage],
         plan.committed_to,
     )
+    return _digest(said)
+
+
+def summed_up(files: Iterable[InputFile]) -> str:
+    """Files and their states, to compare."""
+    return _digest(sorted((file.path, file.size, file.modified) for file in files))
+
+
+def _digest(said: object) -> str:
     return hashlib.sha256(msgspec.json.encode(said)).hexdigest()[:16]
 
 

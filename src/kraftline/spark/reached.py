@@ -43,13 +43,14 @@ class LegReached(Struct, frozen=True):
 class Reached(Struct, frozen=True):
     """What of a cluster's log is in the lake. `told` sums up what was said of gaps and damage, so
     that a build without news is known as such; `open_from` is where a transaction began that is
-    open at the end of the last leg."""
+    open at the end of the last leg. `topics` sums up the topic segments that were read."""
 
     legs: tuple[LegReached, ...] = ()
     unbased: tuple[EpochRun, ...] = ()
     committed_to: int = 0
     open_from: int | None = None
     told: str = ""
+    topics: str = ""
 
 
 def joined(runs: Iterable[EpochRun]) -> tuple[EpochRun, ...]:

@@ -19,7 +19,7 @@ from kraftline.errors import BadData, KraftlineError
 from kraftline.records.checksums import sound_until
 from kraftline.records.framing import as_view
 from kraftline.records.kernel import active as kernel
-from kraftline.spark.inputs import InputKind, is_local
+from kraftline.spark.inputs import InputFile, InputKind, is_local
 from kraftline.spark.survey_rows import DAMAGE, END, RUN, SCHEMA, SNAPSHOT, Part, SurveyRow
 from kraftline.storage.segment import Damage, SegmentReader, TailKind
 from kraftline.storage.snapshot_file import SnapshotReader
@@ -104,8 +104,8 @@ def _segment(path: str, part: Part) -> list[SurveyRow]:
     try:
         with SegmentReader(path, on_damage=damaged) as reader:
             start, end = _bounds(path, part)
-            runs = _Runs(file.path, part.cuts)
-            stopped = _read(reader, start, end, runs)
+            runs = _Runs(file, part.cuts)
+            stopped = _read(reader, start, end, runs, rows)
             rows += runs.finish()
             tail = reader.tail
             if stopped is None and tail is not None and tail.kind is TailKind.PARTIAL:
@@ -155,7 +155,9 @@ def _is_same(path: str, last: SurveyRow) -> bool:
     return bool(stored == last.last_crc == google_crc32c.value(batch[21:]))
 
 
-def _read(reader: SegmentReader, start: int, end: int, runs: _Runs) -> int | None:
+def _read(
+    reader: SegmentReader, start: int, end: int, runs: _Runs, damage: list[SurveyRow]
+) -> int | None:
     """Tell `runs` of all sound batches. Where a half-written batch begins, if one was met."""
     table = array("q", bytes(8 * kernel.STRIDE * _ROWS))
     numbers = np.frombuffer(table, np.int64).reshape(_ROWS, kernel.STRIDE)
@@ -168,25 +170,40 @@ def _read(reader: SegmentReader, start: int, end: int, runs: _Runs) -> int | Non
                 break
             sound = sound_until(view, at, stop)
             headers = numbers[:count]
-            runs.add(headers[headers[:, kernel.POSITION] < base + sound])
+            good = int(np.searchsorted(headers[:, kernel.POSITION], base + sound))
+            runs.add(headers[:good])
             at = stop
             if sound < stop:
-                # Let the reader say what is wrong: it may be a batch that is not all written.
+                # An old format, a wrong checksum, or one that is not all written: the reader knows.
+                known = len(damage)
                 for _ in reader.batches(base + sound, base + sound + 1):
                     pass
                 tail = reader.tail
                 if tail is not None and tail.kind is TailKind.PARTIAL:
                     return base + sound
-                size = int.from_bytes(view[sound + 8 : sound + 12], "big")
-                at = sound + 12 + size
+                size = int(headers[good, kernel.SIZE])
+                if len(damage) == known and runs.dense:
+                    magic = int(headers[good, kernel.MAGIC])
+                    reader.report(
+                        base + sound, size, f"a batch of format {magic} in a metadata log"
+                    )
+                elif len(damage) == known:
+                    runs.add(headers[good : good + 1])
+                at = sound + size
     return None
 
 
 class _Runs:
-    """Batches put together to runs, many at a time."""
+    """Batches put together to runs, many at a time.
 
-    def __init__(self, file: str, cuts: Sequence[int]) -> None:
-        self._file = file
+    In a metadata log a run has no gap, and is no larger than what a task decodes in one go. In
+    those of topics offsets only rise: compaction leaves gaps wherever it was. A set of messages of
+    an old format counts as one record.
+    """
+
+    def __init__(self, file: InputFile, cuts: Sequence[int]) -> None:
+        self._file = file.path
+        self.dense = file.is_metadata
         self._cuts = np.array(cuts, np.int64)
         self._done: list[SurveyRow] = []
         self._open: SurveyRow | None = None
@@ -197,7 +214,8 @@ class _Runs:
         first = headers[:, kernel.BASE_OFFSET]
         last = first + headers[:, kernel.LAST_OFFSET_DELTA]
         epoch = headers[:, kernel.LEADER_EPOCH]
-        begins = (epoch[1:] != epoch[:-1]) | (first[1:] != last[:-1] + 1)
+        gaps = first[1:] != last[:-1] + 1 if self.dense else first[1:] <= last[:-1]
+        begins = (epoch[1:] != epoch[:-1]) | gaps
         if len(self._cuts):
             begins |= np.isin(first[1:], self._cuts)
         starts = [0, *(np.flatnonzero(begins) + 1).tolist(), len(headers)]
@@ -221,7 +239,7 @@ class _Runs:
             from_offset=int(head[kernel.BASE_OFFSET]),
             to_offset=int(tail[kernel.BASE_OFFSET] + tail[kernel.LAST_OFFSET_DELTA]) + 1,
             epoch=int(head[kernel.LEADER_EPOCH]),
-            records=int(headers[:, kernel.COUNT].sum()),
+            records=int(np.abs(headers[:, kernel.COUNT]).sum()),
             batches=len(headers),
             first_time=int(head[kernel.MAX_TIMESTAMP]),
             max_time=int(headers[:, kernel.MAX_TIMESTAMP].max()),
@@ -245,10 +263,14 @@ class _Runs:
         )
 
     def _continues(self, before: SurveyRow, run: SurveyRow) -> bool:
+        if before.epoch != run.epoch or before.to_position != run.from_position:
+            return False
+        if run.from_offset is None or before.to_offset is None:
+            return False
+        if not self.dense:
+            return run.from_offset >= before.to_offset
         return (
-            before.epoch == run.epoch
-            and before.to_position == run.from_position
-            and before.to_offset == run.from_offset
+            before.to_offset == run.from_offset
             and before.to_position - before.from_position < RUN_BYTES
             and run.from_offset not in self._cuts
         )
