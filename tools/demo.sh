@@ -24,10 +24,10 @@ run kraftline history build --from "$data" --to "$lake"
 say "2. How did 'clicks' stand while nobody could write to it?"
 run kraftline history as-of "$lake" partitions --at 2026-11-16T01:02:20Z --topic clicks
 
-say "3. What was wrong with it, and for how long?"
-run kraftline history health "$lake" --topic clicks
+say "3. What was offline that day, and for how long?"
+run kraftline history health "$lake" --type offline
 
-say "4. Why? From the files of one node alone, without Spark or a lake"
+say "4. Why clicks? From the files of one node alone, without Spark or a lake"
 run kraftline why clicks-0 --in "$data/node-1"
 
 say "5. The whole day on one page"

@@ -59,8 +59,8 @@ def test_like_changes_of_one_cause_are_one_line() -> None:
     assert found.total == 17
     assert found.told == 17
     assert [(line.count, line.text) for line in found.lines if line.count > 1] == [
-        (6, "6 leaders moved because broker 3 was fenced: orders-0 and others"),
-        (6, "6 partitions have a replica more in sync: orders-0 and others"),
+        (6, "6 leaders moved because broker 3 was fenced: orders-0, orders-1, orders-2 and others"),
+        (6, "6 partitions have a replica more in sync: orders-0, orders-1, orders-2 and others"),
     ]
     assert all("bookkeeping" not in line.text for line in found.lines)
 

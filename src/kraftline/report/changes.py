@@ -44,6 +44,13 @@ _MANY = {
     "isr.changed": "partitions have other replicas in sync",
     "topic.created": "topics created",
     "topic.deleted": "topics deleted",
+    "feature.set": "features set",
+    "feature.raised": "features raised",
+    "broker.registered": "brokers registered",
+    "broker.fenced": "brokers were fenced",
+    "broker.unfenced": "brokers are in service",
+    "scram.set": "credentials set",
+    "quota.set": "quotas set",
     "acl.added": "ACLs added",
     "acl.removed": "ACLs removed",
     "config.set": "configs set",
@@ -133,8 +140,6 @@ def _lines(rows: pa.Table, together: int) -> pa.Table:
         [
             ("at", "min"),
             ("offset", "min"),
-            ("text", "first"),
-            ("subject", "first"),
             ("row", "list"),
             ([], "count_all"),
             ("committed", "min"),
@@ -143,7 +148,7 @@ def _lines(rows: pa.Table, together: int) -> pa.Table:
     is_few = pc.less_equal(groups["count_all"], _FEW)
     many = groups.filter(pc.invert(is_few))
     single = rows.take(pc.list_flatten(groups.filter(is_few)["row_list"]))
-    return pa.concat_tables([_told_alone(single), _told_together(many)]).sort_by(
+    return pa.concat_tables([_told_alone(single), _told_together(many, rows)]).sort_by(
         [("time", "ascending"), ("offset", "ascending")]
     )
 
@@ -157,15 +162,18 @@ def _told_alone(rows: pa.Table) -> pa.Table:
     return pa.table(dict(zip(_LINE, columns, strict=True)))
 
 
-def _told_together(groups: pa.Table) -> pa.Table:
+def _told_together(groups: pa.Table, rows: pa.Table) -> pa.Table:
+    some = pc.list_slice(groups["row_list"], 0, _FEW)
+    subjects = rows["subject"].take(pc.list_flatten(some)).to_pylist()
     texts = [
-        _sentence(kind, why, count, first)
-        for kind, why, count, first in zip(
-            groups["kind"].to_pylist(),
-            groups["why"].to_pylist(),
-            groups["count_all"].to_pylist(),
-            groups["subject_first"].to_pylist(),
-            strict=True,
+        _sentence(kind, why, count, subjects[_FEW * place : _FEW * (place + 1)])
+        for place, (kind, why, count) in enumerate(
+            zip(
+                groups["kind"].to_pylist(),
+                groups["why"].to_pylist(),
+                groups["count_all"].to_pylist(),
+                strict=True,
+            )
         )
     ]
     columns = [
@@ -179,13 +187,14 @@ def _told_together(groups: pa.Table) -> pa.Table:
     return pa.table(dict(zip(_LINE, columns, strict=True)))
 
 
-def _sentence(kind: str, why: str, count: int, first: str | None) -> str:
+def _sentence(kind: str, why: str, count: int, subjects: list[str | None]) -> str:
     what = _MANY.get(kind, f"changes of the kind {kind}")
     if kind.startswith("config."):
         what, because = what.replace("configs", f"configs {why}" if why else "configs"), ""
     else:
         because = f" because {why}" if why else ""
-    named = f": {first} and others" if first else ""
+    names = [subject.removeprefix("topic ") for subject in dict.fromkeys(subjects) if subject]
+    named = f": {', '.join(names)} and others" if names else ""
     return f"{count:,} {what}{because}{named}"
 
 

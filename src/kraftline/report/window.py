@@ -119,7 +119,8 @@ class Clock(Struct, frozen=True):
             return "all the time" if start <= self.window.start else f"since {self.at(start)}"
         if start <= self.window.start:
             return f"until {self.at(end)}"
-        return f"{self.at(start)} to {self.at(end)}"
+        first, last = self.at(start), self.at(end)
+        return f"at {first}" if first == last else f"{first} to {last}"
 
     @property
     def _one_day(self) -> bool:
