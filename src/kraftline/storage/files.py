@@ -28,8 +28,10 @@ def load(source: Source, limit: int = MAX_SMALL_FILE) -> tuple[bytes, str | None
             size = os.fstat(file.fileno()).st_size
             if size > limit:
                 raise TooLarge(f"{size} bytes, where at most {limit} are expected", file=name)
-            # One byte more than the limit: a file that grows meanwhile is caught as well.
-            data = file.read(limit + 1)
+            # Memory for what is there; one byte more tells whether the file grows meanwhile.
+            data = file.read(size + 1)
+            if len(data) > size:
+                data += file.read(limit + 1 - len(data))
     except OSError as error:
         raise unreadable(name, error) from error
     if len(data) > limit:

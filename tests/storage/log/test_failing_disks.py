@@ -139,10 +139,12 @@ def test_a_flush_that_fails_for_want_of_room_is_a_failure(directory: Path, fault
     """What fsync could not write may be gone from memory too: nothing can be trusted."""
     logs = Logs.open(directory, lambda topic: CONFIG, clock=Clock())
     log, _ = filled(logs)
+    log.flush()
+    log.append(one("more"), 0)
     fault.after(0, "fsync", errno.ENOSPC)
     with pytest.raises(DirectoryOffline):
         log.flush()
-    assert log.recovery_point == 0
+    assert log.recovery_point == 5
     fault.mend()
     logs.close()
 

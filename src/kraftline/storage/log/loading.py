@@ -19,7 +19,7 @@ from kraftline.errors import BadData, NotKafka
 from kraftline.records.record import advance_sequence
 from kraftline.schema.uuids import Uuid
 from kraftline.storage import offset_index, time_index
-from kraftline.storage.checkpoints import LEADER_EPOCHS, read_leader_epochs
+from kraftline.storage.checkpoints import LEADER_EPOCHS
 from kraftline.storage.cuts import Cut, whole_batches_after
 from kraftline.storage.index_builder import IndexBuilder
 from kraftline.storage.leader_epochs import LeaderEpochs
@@ -109,7 +109,7 @@ class _Loading:
             finish_swaps(there)
             there = read_partition_directory(self.directory)
         self._remove_orphans(there)
-        self._read_epochs()
+        self._read_epochs(there)
         self.files = ProducerFiles(
             self.directory, (file.end_offset for file in there.producer_snapshots)
         )
@@ -149,14 +149,11 @@ class _Loading:
                 _remove(oddity.path)
                 self.notes.append(f"{oddity.path}: removed, {oddity.reason}")
 
-    def _read_epochs(self) -> None:
-        path = os.path.join(self.directory, LEADER_EPOCHS)
-        try:
-            self.epochs = LeaderEpochs(read_leader_epochs(path))
-        except BadData as error:
-            self.notes.append(f"{error}; made anew from the batches")
-        except NotKafka:
-            pass  # none yet
+    def _read_epochs(self, there: PartitionDirectory) -> None:
+        self.epochs = LeaderEpochs(there.leader_epochs)
+        for oddity in there.oddities:
+            if os.path.basename(oddity.path) == LEADER_EPOCHS:
+                self.notes.append(f"{oddity.path}: {oddity.reason}; made anew from the batches")
 
     def _first_segment(self, base_offset: int) -> Segment:
         segment = Segment(

@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import struct
 import threading
@@ -23,14 +22,12 @@ from kraftline.errors import NotKafka
 from kraftline.schema.uuids import Uuid
 from kraftline.storage import partition_metadata
 from kraftline.storage.checkpoints import EpochStart
-from kraftline.storage.files import sync_directory
-from kraftline.storage.index_builder import IndexBuilder
-from kraftline.storage.leader_epochs import LeaderEpochs
-from kraftline.storage.log import lookups, reading, retention
+from kraftline.storage.log import lookups, retention
 from kraftline.storage.log.batch_fields import CONTROL, TRANSACTIONAL, BatchFields, Origin
 from kraftline.storage.log.config import LogConfig
 from kraftline.storage.log.disk import Disk
 from kraftline.storage.log.loading import Loaded, Stopped, load
+from kraftline.storage.log.log_files import LogFiles
 from kraftline.storage.log.lookups import OffsetAt
 from kraftline.storage.log.markers import read_marker
 from kraftline.storage.log.problems import (
@@ -39,14 +36,15 @@ from kraftline.storage.log.problems import (
     InconsistentTopicId,
     LogClosed,
     OffsetOutOfRange,
+    StorageFailed,
 )
 from kraftline.storage.log.producers import Marker, ProducerStates
-from kraftline.storage.log.reading import NOTHING, FileRange
+from kraftline.storage.log.reading import NOTHING, FileRange, Found
 from kraftline.storage.log.removals import Removals
-from kraftline.storage.log.segment import SEGMENT_KINDS, Segment
-from kraftline.storage.log.segments import RecentlyRead, Segments
+from kraftline.storage.log.segment import Segment
+from kraftline.storage.log.segments import RecentlyRead
 from kraftline.storage.log.validation import admit
-from kraftline.storage.names import FileKind, Working, parse_partition
+from kraftline.storage.names import parse_partition
 from kraftline.storage.partition_metadata import PartitionMetadata, format_partition_metadata
 from kraftline.storage.txn_index import AbortedTxn
 
@@ -90,17 +88,10 @@ class PartitionLog:
     __slots__ = (
         "_clock",
         "_epochs_changed",
+        "_files",
         "_is_closed",
         "_lock",
-        "_names_changed",
-        "_producer_files",
-        "_recent",
-        "_removals",
-        "_rolled",
-        "_segments",
         "_upkeep",
-        "config",
-        "directory",
         "disk",
         "end_offset",
         "epochs",
@@ -117,25 +108,13 @@ class PartitionLog:
     )
 
     def __init__(
-        self,
-        directory: str,
-        config: LogConfig,
-        loaded: Loaded,
-        *,
-        disk: Disk,
-        removals: Removals,
-        recent: RecentlyRead,
-        clock: Callable[[], int],
+        self, files: LogFiles, topic: str, partition: int, loaded: Loaded, clock: Callable[[], int]
     ) -> None:
         """Made by `open`."""
-        name = parse_partition(os.path.basename(directory))
-        assert name is not None, directory
-        self.directory = directory
-        self.topic = name.topic
-        self.partition = name.partition
-        self.name = f"{name.topic}-{name.partition}"
+        self.topic = topic
+        self.partition = partition
+        self.name = f"{topic}-{partition}"
         self.topic_id = loaded.topic_id
-        self.config = config
         self.opening = loaded.opening
         self.epochs = loaded.epochs
         self.producers = loaded.producers
@@ -144,17 +123,12 @@ class PartitionLog:
         self.recovery_point = loaded.recovery_point
         self.high_watermark = loaded.start_offset
         self.last_flush = clock()
-        self.disk = disk
-        self._producer_files = loaded.producer_files
-        self._segments = Segments(loaded.segments)
-        self._rolled = loaded.unwritten
-        self._removals = removals
-        self._recent = recent
+        self.disk = files.disk
+        self._files = files
         self._clock = clock
         self._lock = threading.Lock()
         self._upkeep = threading.Lock()
         self._epochs_changed = bool(loaded.opening.recovered_segments)
-        self._names_changed = True
         self._is_closed = False
 
     @classmethod
@@ -176,21 +150,26 @@ class PartitionLog:
         `stopped` says how it was left; without it nothing is trusted.
         """
         folder = os.path.abspath(directory)
+        name = parse_partition(os.path.basename(folder))
+        if name is None:
+            raise NotKafka(f"{folder}: not the name of a partition's directory")
         config = config or LogConfig()
         disk = disk or Disk(os.path.dirname(folder))
         with disk.doing(f"opening {os.path.basename(folder)}"):
             os.makedirs(folder, exist_ok=True)
-            producers = ProducerStates(os.path.basename(folder), producer_expiration_ms)
+            text = f"{name.topic}-{name.partition}"
+            producers = ProducerStates(text, producer_expiration_ms)
             loaded = load(folder, config, stopped or Stopped(clean=False), producers, clock())
-            log = cls(
+            files = LogFiles(
                 folder,
+                text,
                 config,
                 loaded,
-                disk=disk,
-                removals=Removals() if removals is None else removals,
-                recent=RecentlyRead() if recent is None else recent,
-                clock=clock,
+                disk,
+                Removals() if removals is None else removals,
+                RecentlyRead() if recent is None else recent,
             )
+            log = cls(files, name.topic, name.partition, loaded, clock)
             if topic_id is not None:
                 log._claim(topic_id)
         return log
@@ -201,13 +180,25 @@ class PartitionLog:
     # What there is
 
     @property
+    def directory(self) -> str:
+        return self._files.directory
+
+    @property
+    def config(self) -> LogConfig:
+        return self._files.config
+
+    def configure(self, config: LogConfig) -> None:
+        """The topic's config has changed; it counts from the next append on."""
+        self._files.config = config
+
+    @property
     def size(self) -> int:
         """The bytes of all segments."""
-        return self._segments.size
+        return self._files.segments.size
 
     @property
     def segments(self) -> tuple[Segment, ...]:
-        return self._segments.all
+        return self._files.segments.all
 
     @property
     def unflushed_messages(self) -> int:
@@ -238,31 +229,37 @@ class PartitionLog:
         if data.readonly:
             data = memoryview(bytearray(data))
         now = self._clock()
-        batch = admit(data, self.config, origin, now, self.name)
+        files = self._files
+        batch = admit(data, files.config, origin, now, self.name)
+        data, count, max_timestamp = batch.data, batch.count, batch.max_timestamp
         with self._lock:
-            self._check_open()
-            batch.base_offset = self.end_offset
+            if self._is_closed or self.disk.failure is not None:
+                self._check_open()
+            batch.base_offset = first = self.end_offset
             marker = None
             if batch.producer_id >= 0:
                 duplicate, marker = self._check_producer(batch, origin)
                 if duplicate is not None:
                     return duplicate
-            rolled = self._make_room(len(batch.data), batch.last_offset, batch.max_timestamp, now)
-            _base_offset(batch.data, 0, batch.base_offset)
-            _leader_epoch(batch.data, 12, leader_epoch)
-            self._write(batch.data, batch.last_offset, batch.max_timestamp)
+            rolled = files.is_full(len(data), first + count - 1, max_timestamp, now)
+            if rolled:
+                self._check_fits(len(data))
+                rolled = files.roll(first, self.producers, now)
+            _base_offset(data, 0, first)
+            _leader_epoch(data, 12, leader_epoch)
+            files.write(data, first + count - 1, max_timestamp)
+            self.end_offset = self.producers.end_offset = first + count
             if leader_epoch != self.epochs.latest:
-                self._epochs_changed |= self.epochs.assign(leader_epoch, batch.base_offset)
+                self._epochs_changed |= self.epochs.assign(leader_epoch, first)
             if batch.producer_id >= 0:
                 self._note_producer(batch, marker)
-            self.producers.end_offset = self.end_offset
             return Appended(
-                batch.base_offset,
-                self.end_offset - 1,
+                first,
+                first + count - 1,
                 batch.log_append_time,
                 self.start_offset,
                 False,
-                self.end_offset - self.recovery_point >= self.config.flush_messages,
+                first + count - self.recovery_point >= files.config.flush_messages,
                 rolled,
             )
 
@@ -282,7 +279,7 @@ class PartitionLog:
         """Begin a new segment at the log's end, unless the active one is empty."""
         with self._lock:
             self._check_open()
-            self._roll(self.end_offset)
+            self._files.roll(self.end_offset, self.producers, self._clock())
 
     # Reading
 
@@ -297,25 +294,26 @@ class PartitionLog:
         """The bytes from the batch on that has the offset, below `up_to` (the log's end unless
         told). With `at_least_one`, a first batch larger than `max_bytes` is given whole.
         OffsetOutOfRange outside of the log."""
+        if up_to is None or up_to >= self.end_offset:
+            up_to = None
         found = self._found(offset, up_to)
         if found is None:
             return NOTHING
-        return self._range(found, max_bytes, up_to, at_least_one)
+        return self._files.range(found, max_bytes, up_to, at_least_one)
 
     def read_committed(
         self, offset: int, max_bytes: int, *, at_least_one: bool = True
     ) -> Committed:
         """The same up to the last stable offset, with the transactions that were aborted."""
         stable = self.last_stable_offset
-        found = self._found(offset, stable)
+        bound = None if stable >= self.end_offset else stable
+        found = self._found(offset, bound)
         if found is None:
             return Committed(NOTHING, [])
-        given = self._range(found, max_bytes, stable, at_least_one)
+        given = self._files.range(found, max_bytes, bound, at_least_one)
         if given.length == 0:
             return Committed(NOTHING, [])
-        segments = self._segments
-        end = reading.upper_bound(segments, found, given.length, self.end_offset)
-        return Committed(given, reading.aborted_in(segments, found, offset, end))
+        return Committed(given, self._files.aborted(found, given, offset, self.end_offset))
 
     def earliest(self) -> OffsetAt:
         entries = self.epochs.entries
@@ -328,12 +326,12 @@ class PartitionLog:
     def offset_at_time(self, timestamp: int) -> OffsetAt | None:
         """The first record that is not older than a time (ms); None if all are older."""
         with self.disk.doing(f"looking for a time in {self.name}"):
-            return lookups.first_at_or_after(self._segments, timestamp, self.start_offset)
+            return lookups.first_at_or_after(self._files.segments, timestamp, self.start_offset)
 
     def newest_record(self) -> OffsetAt | None:
         """The first record with the largest timestamp; None where no record has one."""
         with self.disk.doing(f"looking for the newest record of {self.name}"):
-            return lookups.newest(self._segments)
+            return lookups.newest(self._files.segments)
 
     def end_of_epoch(self, epoch: int) -> EpochStart | None:
         """The largest epoch known up to this one, and the offset where it ends."""
@@ -347,40 +345,23 @@ class PartitionLog:
 
     @property
     def has_unflushed(self) -> bool:
-        return self.end_offset > self.recovery_point or bool(self._rolled)
+        return self.end_offset > self.recovery_point or bool(self._files.rolled)
 
     def flush(self) -> int:
         """Make everything appended so far durable; the recovery point then. In any thread."""
         with self._upkeep:
             with self._lock:
                 self._check_open()
-                end_offset, active = self.end_offset, self._segments.active
-                rolled, indexes_now = list(self._rolled), active.indexes
-                epochs = LeaderEpochs(self.epochs.entries) if self._epochs_changed else None
+                end_offset = self.end_offset
+                work = self._files.unflushed(self.epochs if self._epochs_changed else None)
                 self._epochs_changed = False
-                names, self._names_changed = self._names_changed, False
             try:
-                for segment, indexes in rolled:
-                    segment.write_indexes(indexes)
-                if indexes_now is not None:
-                    active.write_indexes(indexes_now)
-                if epochs is not None:
-                    epochs.write(self.directory)
-            except (OSError, NotKafka) as error:
-                self._epochs_changed, self._names_changed = True, True
-                raise self.disk.failed(_cause(error), f"writing indexes of {self.name}") from error
-            try:
-                for segment, _ in rolled:
-                    segment.sync()
-                    segment.sync_indexes()
-                active.sync()
-                self._producer_files.sync()
-                if names:
-                    self._sync_names()
-            except OSError as error:
-                raise self.disk.lost(error, f"flushing {self.name}") from error
+                self._files.flush(work)
+            except StorageFailed:
+                self._epochs_changed |= work.epochs is not None
+                raise
             with self._lock:
-                del self._rolled[: len(rolled)]
+                self._files.flushed(work)
                 self.recovery_point = max(self.recovery_point, end_offset)
                 self.last_flush = self._clock()
                 return self.recovery_point
@@ -396,29 +377,26 @@ class PartitionLog:
 
         Their files have the suffix `.deleted` then, and go after file.delete.delay.ms.
         """
+        files = self._files
         with self._upkeep, self.disk.doing(f"deleting segments of {self.name}"):
             with self._lock:
                 self._check_open()
                 now = self._clock()
                 count = retention.over(
-                    self._segments,
-                    self.config,
+                    files.segments,
+                    files.config,
                     start_offset=self.start_offset,
                     end_offset=self.end_offset,
                     high_watermark=self.high_watermark,
                     now=now,
                 )
-                if count == len(self._segments.all):
-                    self._roll(self.end_offset)
-                gone = self._segments.all[:count]
-                if not gone:
+                if count == 0:
                     return 0
-                self._segments = Segments(self._segments.all[count:])
-                self._advance_start(self._segments.first.base_offset)
-                self._rolled = [each for each in self._rolled if each[0] not in gone]
-                for segment in gone:
-                    self._producer_files.forget(segment.base_offset)
-            self._mark_deleted(gone, now + self.config.file_delete_delay_ms)
+                if count == len(files.segments.all):
+                    files.roll(self.end_offset, self.producers, now)
+                gone = files.drop(count)
+                self._advance_start(files.segments.first.base_offset)
+            files.mark_deleted(gone, now + files.config.file_delete_delay_ms)
             return len(gone)
 
     def expire_producers(self) -> None:
@@ -430,16 +408,14 @@ class PartitionLog:
         """A clean stop: everything flushed, indexes ended, producers noted. In any thread."""
         if self._is_closed:
             return
+        files = self._files
         with self.disk.doing(f"closing {self.name}"):
             with self._lock:
-                self._producer_files.take(self.producers)
-            if self.has_unflushed or self._epochs_changed or self._producer_files.unsynced:
+                files.producers.take(self.producers)
+            if self.has_unflushed or self._epochs_changed or files.producers.unsynced:
                 self.flush()
             with self._upkeep, self._lock:
-                active = self._segments.active
-                active.write_indexes(active.close_appending())
-                if self._names_changed:
-                    self._sync_names()
+                files.close()
                 self._let_go()
 
     def release(self) -> None:
@@ -450,8 +426,7 @@ class PartitionLog:
     def move(self, directory: str) -> None:
         """The directory gets another name, and the log is closed: on the way to its deletion."""
         with self._upkeep, self._lock, self.disk.doing(f"renaming {self.name}"):
-            os.rename(self.directory, directory)
-            self.directory = directory
+            self._files.move(directory)
             self._let_go()
 
     # Inside; the lock is held
@@ -510,62 +485,16 @@ class PartitionLog:
                 batch.max_timestamp,
             )
             if aborted is not None:
-                try:
-                    self._segments.active.note_aborted(aborted)
-                except OSError as error:
-                    # The marker is in the log and its entry is not: only opening it again helps.
-                    doing = f"writing the transaction index of {self.name}"
-                    raise self.disk.lost(error, doing) from error
+                self._files.note_aborted(aborted)
 
-    def _make_room(self, size: int, last_offset: int, max_timestamp: int, now: int) -> bool:
-        """Roll where a batch does not belong into the active segment any more."""
-        config = self.config
-        if size > config.segment_bytes:
+    def _check_fits(self, size: int) -> None:
+        if size > self.config.segment_bytes:
             raise AppendRefused(
                 ErrorCode.RECORD_LIST_TOO_LARGE,
                 f"a batch of {size} bytes for {self.name}, where segment.bytes is "
-                f"{config.segment_bytes}",
+                f"{self.config.segment_bytes}",
                 tells_start=False,
             )
-        active = self._segments.active
-        if active.is_full(config, size, last_offset) or (
-            active.size and active.waited(now, max_timestamp) > config.segment_ms - active.jitter
-        ):
-            return self._roll(self.end_offset)
-        return False
-
-    def _roll(self, base_offset: int) -> bool:
-        segments = self._segments
-        old = segments.active
-        if old.size == 0 and old.base_offset == base_offset:
-            return False
-        new = Segment(
-            self.directory,
-            base_offset,
-            created=self._clock(),
-            indexes=IndexBuilder(base_offset, self.config.index_interval_bytes),
-        )
-        try:
-            new.create(self.config)
-            self._rolled.append((old, old.close_appending()))
-        except OSError as error:
-            raise self.disk.failed(error, f"beginning a segment of {self.name}") from error
-        self._recent.touch(old)
-        self._segments = Segments((*segments.all, new))
-        self._names_changed = True
-        self.producers.end_offset = base_offset
-        try:
-            self._producer_files.take(self.producers)
-        except OSError as error:
-            raise self.disk.failed(error, f"noting the producers of {self.name}") from error
-        return True
-
-    def _write(self, data: memoryview, last_offset: int, max_timestamp: int) -> None:
-        try:
-            self._segments.active.append(data, last_offset, max_timestamp)
-        except OSError as error:
-            raise self.disk.failed(error, f"appending to {self.name}") from error
-        self.end_offset = last_offset + 1
 
     def _advance_start(self, offset: int) -> bool:
         if offset > self.high_watermark:
@@ -579,56 +508,12 @@ class PartitionLog:
         self.epochs.cut_start(offset)
         self._epochs_changed = True
         self.producers.replicated(offset)
-        self._producer_files.start_moved(self.producers, offset)
+        self._files.producers.start_moved(self.producers, offset)
         return True
 
     def _let_go(self) -> None:
         self._is_closed = True
-        for segment in self._segments.all:
-            segment.let_go()
-
-    # Inside; no lock is needed
-
-    def _found(self, offset: int, up_to: int | None) -> reading.Found | None:
-        end_offset = self.end_offset
-        if offset < self.start_offset or offset > end_offset:
-            raise OffsetOutOfRange(
-                f"{self.name} has offsets from {self.start_offset} to {end_offset}, not {offset}"
-            )
-        if self.disk.failure is not None or self._is_closed:
-            self._check_open()
-        if offset >= (end_offset if up_to is None else up_to):
-            return None
-        try:
-            return reading.find(self._segments, offset, self._recent)
-        except FileNotFoundError:
-            # Deleted since its list was taken: the log starts later now.
-            raise OffsetOutOfRange(f"{self.name} no longer has offset {offset}") from None
-        except OSError as error:
-            raise self.disk.failed(error, f"reading {self.name}") from error
-
-    def _range(
-        self, found: reading.Found, max_bytes: int, up_to: int | None, at_least_one: bool
-    ) -> FileRange:
-        segment, place = found.segment, found.place
-        end = segment.size
-        if up_to is not None and up_to < self.end_offset:
-            following = self._segments.following(segment)
-            if following is None or up_to < following.base_offset:
-                bound = segment.find(up_to)
-                end = end if bound is None else bound.position
-        length = max(max_bytes, place.size) if at_least_one else max_bytes
-        length = min(length, end - place.position)
-        return FileRange(segment.file, place.position, length) if length > 0 else NOTHING
-
-    def _mark_deleted(self, segments: tuple[Segment, ...], due: int) -> None:
-        for segment in segments:
-            snapshot = segment.path(FileKind.PRODUCER_SNAPSHOT)
-            for path in (*map(segment.path, SEGMENT_KINDS), snapshot):
-                with contextlib.suppress(FileNotFoundError):
-                    os.rename(path, path + Working.DELETED.value)
-                    self._removals.add(path + Working.DELETED.value, due)
-            segment.let_go()
+        self._files.let_go()
 
     def _claim(self, topic_id: Uuid) -> None:
         if self.topic_id is None:
@@ -641,21 +526,16 @@ class PartitionLog:
                 f"{self.directory} has the topic id {self.topic_id}, not {topic_id}"
             )
 
-    def _sync_names(self) -> None:
-        """A name that is not flushed may be gone after a crash, with all that is behind it."""
-        path = os.path.join(self.directory, partition_metadata.NAME)
-        if os.path.exists(path):
-            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                os.fsync(fd)
-            finally:
-                os.close(fd)
-        sync_directory(self.directory)
-        sync_directory(os.path.dirname(self.directory))
+    # Inside; no lock is needed
 
-
-def _cause(error: OSError | NotKafka) -> OSError:
-    """The error of the disk, which writers of small files put into words."""
-    found = error if isinstance(error, OSError) else error.__cause__
-    assert isinstance(found, OSError)
-    return found
+    def _found(self, offset: int, up_to: int | None) -> Found | None:
+        end_offset = self.end_offset
+        if offset < self.start_offset or offset > end_offset:
+            raise OffsetOutOfRange(
+                f"{self.name} has offsets from {self.start_offset} to {end_offset}, not {offset}"
+            )
+        if self._is_closed or self.disk.failure is not None:
+            self._check_open()
+        if offset >= (end_offset if up_to is None else up_to):
+            return None
+        return self._files.find(offset)

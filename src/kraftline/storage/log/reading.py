@@ -13,7 +13,7 @@ from bisect import bisect_left
 import msgspec
 
 from kraftline.storage.log.open_file import OpenFile
-from kraftline.storage.log.segment import Place, Segment
+from kraftline.storage.log.segment import Segment
 from kraftline.storage.log.segments import RecentlyRead, Segments
 from kraftline.storage.txn_index import AbortedTxn, aborted_between
 
@@ -38,25 +38,27 @@ class FileRange(msgspec.Struct, frozen=True, gc=False):
 NOTHING = FileRange(None, 0, 0)
 
 
-class Found(msgspec.Struct, frozen=True):
-    """A segment and the place of a batch in it."""
+class Found(msgspec.Struct, frozen=True, gc=False):
+    """A batch of `size` bytes, at a position in a segment; `slot` is the segment's number."""
 
     slot: int
     segment: Segment
-    place: Place
+    position: int
+    size: int
 
 
 def find(segments: Segments, offset: int, recent: RecentlyRead) -> Found | None:
     """The first batch that ends at or after an offset, which may be in a later segment: those
     before it may have been compacted away. None where no such batch is."""
-    slot = max(0, segments.of(offset))
-    while slot < len(segments.all):
-        segment = segments.all[slot]
+    slot = segments.of(offset)
+    if slot < 0:
+        slot = 0
+    for segment in segments.all[slot:]:
         place = segment.find(offset)
         if segment is not segments.active:
             recent.touch(segment)
         if place is not None:
-            return Found(slot, segment, place)
+            return Found(slot, segment, *place)
         slot += 1
     return None
 
@@ -64,7 +66,7 @@ def find(segments: Segments, offset: int, recent: RecentlyRead) -> Found | None:
 def upper_bound(segments: Segments, found: Found, length: int, end_offset: int) -> int:
     """An offset that a range surely ends before or at, by the index."""
     index = found.segment.offsets
-    end = found.place.position + length
+    end = found.position + length
     slot = bisect_left(index.positions, end)
     if slot < len(index.positions):
         return index.base_offset + index.relative_offsets[slot]

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import os
 import random
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final
-
-import msgspec
 
 from kraftline.errors import BadData, Corrupt, NotKafka
 from kraftline.records.kernel import active as kernel
@@ -44,13 +43,6 @@ _seek = kernel.seek
 def _framing(data: bytes, at: int) -> tuple[int, int, int]:
     base_offset, length, _, magic = HEADER.unpack_from(data, at)
     return base_offset, length, magic
-
-
-class Place(msgspec.Struct, frozen=True, gc=False):
-    """Where a batch stands in a segment's file."""
-
-    position: int
-    size: int
 
 
 class Segment:
@@ -124,7 +116,6 @@ class Segment:
         file = OpenFile(self.path(), os.O_RDWR | os.O_CREAT | os.O_TRUNC)
         if config.preallocate:
             os.ftruncate(file.fd, config.segment_bytes)
-        self._file = file
         self.draw_jitter(config)
 
     def resume(self, indexes: IndexBuilder) -> None:
@@ -181,9 +172,9 @@ class Segment:
         indexes = self.indexes
         assert indexes is not None, "a closed segment"
         indexes.close()
-        file = self.file
-        if os.fstat(file.fd).st_size > self.size:  # preallocated, or half a batch on a full disk
-            os.ftruncate(file.fd, self.size)
+        path = self.path()
+        if os.stat(path).st_size > self.size:  # preallocated, or half a batch on a full disk
+            os.truncate(path, self.size)
         self._latest = indexes.latest
         self._index = indexes.offsets
         self.indexes = None
@@ -275,16 +266,22 @@ class Segment:
                 self._aborted = []
         return self._aborted
 
-    def find(self, offset: int) -> Place | None:
-        """The first batch that ends at or after an offset; None where the segment has none."""
+    def find(self, offset: int) -> tuple[int, int] | None:
+        """Position and size of the first batch that ends at or after an offset; None where the
+        segment has none."""
         end = self.size
-        position = offset_index.lookup(self.offsets, offset).position
+        index = self.offsets if self.indexes is None else self.indexes.offsets
+        slot = bisect_right(index.relative_offsets, offset - self.base_offset)
+        position = index.positions[slot - 1] if slot else 0
+        # Entries far apart are of large batches: then only headers are worth reading.
+        following = index.positions[slot] if slot < len(index.positions) else end
+        sight = _SIGHT if following - position <= 2 * _SIGHT else _HEADER_BYTES
         file = self._file or self.file
         while position < end:
-            seen = os.pread(file.fd, min(_SIGHT, end - position), position)
+            seen = os.pread(file.fd, min(sight, end - position), position)
             at, size = _seek(seen, 0, len(seen), offset)
             if size > 0:
-                return Place(position + at, size)
+                return position + at, size
             if size < 0 or at == 0:
                 raise Corrupt("no batch where one was", file=self.path(), position=position + at)
             position += at
@@ -293,8 +290,8 @@ class Segment:
     def frames(self, position: int = 0, end: int | None = None) -> Iterator[Frame]:
         """Batches seen from outside, from a batch's position on."""
         end = self.size if end is None else end
-        file = self.file
-        while position < end:
+        file = self.file if position < end else None
+        while file is not None and position < end:
             seen = os.pread(file.fd, min(_WINDOW, end - position), position)
             is_last = position + len(seen) == end
             at = 0

@@ -1,0 +1,248 @@
+"""The files of an open log: segments appended to, rolled, read, flushed and deleted.
+
+`PartitionLog` holds its lock around what changes the list of segments; reading needs none, since
+lists are replaced and never changed. What works on closed segments (flush, deletion, close) is
+kept apart by `PartitionLog` as well, and may be slow.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+import msgspec
+
+from kraftline.errors import NotKafka
+from kraftline.storage import partition_metadata
+from kraftline.storage.checkpoints import EpochStart
+from kraftline.storage.files import sync_directory
+from kraftline.storage.index_builder import IndexBuilder
+from kraftline.storage.leader_epochs import LeaderEpochs
+from kraftline.storage.log import reading
+from kraftline.storage.log.config import LogConfig
+from kraftline.storage.log.disk import Disk
+from kraftline.storage.log.loading import Loaded
+from kraftline.storage.log.problems import OffsetOutOfRange
+from kraftline.storage.log.producers import ProducerStates
+from kraftline.storage.log.reading import NOTHING, FileRange, Found
+from kraftline.storage.log.removals import Removals
+from kraftline.storage.log.segment import SEGMENT_KINDS, Segment
+from kraftline.storage.log.segments import RecentlyRead, Segments
+from kraftline.storage.names import FileKind, Working
+from kraftline.storage.txn_index import AbortedTxn
+
+
+class Unflushed(msgspec.Struct, frozen=True):
+    """What a flush has to do: taken at one moment, done while appends go on."""
+
+    rolled: tuple[tuple[Segment, IndexBuilder], ...]
+    active: Segment
+    indexes: IndexBuilder
+    epochs: tuple[EpochStart, ...] | None
+    names: bool
+
+
+class LogFiles:
+    """`rolled` are closed segments whose indexes are not written and flushed yet."""
+
+    __slots__ = (
+        "_names_changed",
+        "_recent",
+        "_removals",
+        "config",
+        "directory",
+        "disk",
+        "name",
+        "producers",
+        "rolled",
+        "segments",
+    )
+
+    def __init__(
+        self,
+        directory: str,
+        name: str,
+        config: LogConfig,
+        loaded: Loaded,
+        disk: Disk,
+        removals: Removals,
+        recent: RecentlyRead,
+    ) -> None:
+        self.directory = directory
+        self.name = name
+        self.config = config
+        self.disk = disk
+        self.segments = Segments(loaded.segments)
+        self.rolled = loaded.unwritten
+        self.producers = loaded.producer_files
+        self._removals = removals
+        self._recent = recent
+        self._names_changed = True
+
+    # Appending; the lock is held
+
+    def is_full(self, size: int, last_offset: int, max_timestamp: int, now: int) -> bool:
+        """Whether a batch belongs into a new segment."""
+        config, active = self.config, self.segments.active
+        return active.is_full(config, size, last_offset) or (
+            active.size > 0
+            and active.waited(now, max_timestamp) > config.segment_ms - active.jitter
+        )
+
+    def write(self, data: memoryview, last_offset: int, max_timestamp: int) -> None:
+        try:
+            self.segments.active.append(data, last_offset, max_timestamp)
+        except OSError as error:
+            raise self.disk.failed(error, f"appending to {self.name}") from error
+
+    def note_aborted(self, aborted: AbortedTxn) -> None:
+        try:
+            self.segments.active.note_aborted(aborted)
+        except OSError as error:
+            # The marker is in the log and its entry is not: only opening it again helps.
+            raise self.disk.lost(error, f"noting an aborted transaction of {self.name}") from error
+
+    def roll(self, base_offset: int, states: ProducerStates, now: int) -> bool:
+        """Begin a new segment, unless the active one is empty; whether that was so."""
+        old = self.segments.active
+        if old.size == 0 and old.base_offset == base_offset:
+            return False
+        indexes = IndexBuilder(base_offset, self.config.index_interval_bytes)
+        new = Segment(self.directory, base_offset, created=now, indexes=indexes)
+        try:
+            new.create(self.config)
+            self.rolled.append((old, old.close_appending()))
+            self._recent.touch(old)
+            self.segments = Segments((*self.segments.all, new))
+            self._names_changed = True
+            states.end_offset = base_offset
+            self.producers.take(states)
+        except OSError as error:
+            raise self.disk.failed(error, f"beginning a segment of {self.name}") from error
+        return True
+
+    def drop(self, count: int) -> tuple[Segment, ...]:
+        """Take the first segments out of the log; their files are the caller's to mark."""
+        gone = self.segments.all[:count]
+        self.segments = Segments(self.segments.all[count:])
+        self.rolled = [each for each in self.rolled if each[0] not in gone]
+        for segment in gone:
+            self.producers.forget(segment.base_offset)
+        return gone
+
+    def unflushed(self, epochs: LeaderEpochs | None) -> Unflushed:
+        """What is to be flushed now; `epochs` where they have changed."""
+        active = self.segments.active
+        assert active.indexes is not None, "the active segment is appended to"
+        found = Unflushed(
+            tuple(self.rolled),
+            active,
+            active.indexes,
+            None if epochs is None else epochs.entries,
+            self._names_changed,
+        )
+        self._names_changed = False
+        return found
+
+    def flushed(self, done: Unflushed) -> None:
+        del self.rolled[: len(done.rolled)]
+
+    # Reading; no lock is needed
+
+    def find(self, offset: int) -> Found | None:
+        try:
+            return reading.find(self.segments, offset, self._recent)
+        except FileNotFoundError:
+            # Deleted since the list of segments was taken: the log starts later now.
+            raise OffsetOutOfRange(f"{self.name} no longer has offset {offset}") from None
+        except OSError as error:
+            raise self.disk.failed(error, f"reading {self.name}") from error
+
+    def range(
+        self, found: Found, max_bytes: int, up_to: int | None, at_least_one: bool
+    ) -> FileRange:
+        """What is read from a batch on, below an offset (None: to the end)."""
+        segment, start = found.segment, found.position
+        end = segment.size
+        if up_to is not None:
+            following = self.segments.following(segment)
+            if following is None or up_to < following.base_offset:
+                bound = segment.find(up_to)
+                end = end if bound is None else bound[0]
+        length = max(max_bytes, found.size) if at_least_one else max_bytes
+        length = min(length, end - start)
+        return FileRange(segment.file, start, length) if length > 0 else NOTHING
+
+    def aborted(self, found: Found, given: FileRange, offset: int, end: int) -> list[AbortedTxn]:
+        """The aborted transactions that a consumer of a range has to know."""
+        segments = self.segments
+        bound = reading.upper_bound(segments, found, given.length, end)
+        return reading.aborted_in(segments, found, offset, bound)
+
+    # Slow work, one at a time
+
+    def flush(self, work: Unflushed) -> None:
+        """Make durable what was unflushed at its moment."""
+        try:
+            for segment, indexes in (*work.rolled, (work.active, work.indexes)):
+                segment.write_indexes(indexes)
+            if work.epochs is not None:
+                LeaderEpochs(work.epochs).write(self.directory)
+        except (OSError, NotKafka) as error:
+            self._names_changed |= work.names
+            raise self.disk.failed(_cause(error), f"writing indexes of {self.name}") from error
+        try:
+            for segment, _ in work.rolled:
+                segment.sync()
+                segment.sync_indexes()
+            work.active.sync()
+            self.producers.sync()
+            if work.names:
+                self._sync_names()
+        except OSError as error:
+            raise self.disk.lost(error, f"flushing {self.name}") from error
+
+    def mark_deleted(self, segments: tuple[Segment, ...], due: int) -> None:
+        """Give the files of dropped segments their last suffix; they go when it is time."""
+        for segment in segments:
+            snapshot = segment.path(FileKind.PRODUCER_SNAPSHOT)
+            for path in (*map(segment.path, SEGMENT_KINDS), snapshot):
+                with contextlib.suppress(FileNotFoundError):
+                    os.rename(path, path + Working.DELETED.value)
+                    self._removals.add(path + Working.DELETED.value, due)
+            segment.let_go()
+
+    def close(self) -> None:
+        """A clean end: index files as Kafka leaves them. All else is flushed already."""
+        active = self.segments.active
+        active.write_indexes(active.close_appending())
+        if self._names_changed:
+            self._sync_names()
+
+    def move(self, directory: str) -> None:
+        os.rename(self.directory, directory)
+        self.directory = directory
+
+    def let_go(self) -> None:
+        for segment in self.segments.all:
+            segment.let_go()
+
+    def _sync_names(self) -> None:
+        """A name that is not flushed may be gone after a crash, with all that is behind it."""
+        path = os.path.join(self.directory, partition_metadata.NAME)
+        if os.path.exists(path):
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+        sync_directory(self.directory)
+        sync_directory(os.path.dirname(self.directory))
+        self._names_changed = False
+
+
+def _cause(error: OSError | NotKafka) -> OSError:
+    """The error of the disk, which writers of small files put into words."""
+    found = error if isinstance(error, OSError) else error.__cause__
+    assert isinstance(found, OSError)
+    return found
