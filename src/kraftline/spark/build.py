@@ -20,6 +20,7 @@ from kraftline.lake.commit import Writing, writing_to
 from kraftline.lake.files import Added, write_file
 from kraftline.lake.lake import Lake
 from kraftline.lake.tables import COVERAGE, OPEN, QUARANTINE, TABLES, Table
+from kraftline.spark import register
 from kraftline.spark.file_table import FILES, file_rows, known_files
 from kraftline.spark.frames import frame_of, read_files, read_pinned
 from kraftline.spark.history import history_tables
@@ -98,6 +99,7 @@ def build(
     every table that it makes.
     """
     started = time.monotonic()
+    register(spark)
     files = of_clusters(find_inputs(inputs), cluster_id)
     with writing_to(lake_root) as writing:
         run = _Run(spark, writing, files, progress, make_tables)
