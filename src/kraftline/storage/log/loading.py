@@ -180,9 +180,11 @@ class _Loading:
         }
         first_unflushed = len(segments)
         if not self.stopped.clean:
+            # Below, not at: a segment may have been flushed to its end and then closed, and what
+            # closing adds to its indexes is flushed only later.
             bases = [segment.base_offset for segment in segments]
-            at_or_below = [n for n, base in enumerate(bases) if base <= self.stopped.recovery_point]
-            first_unflushed = at_or_below[-1] if at_or_below else 0
+            below = [n for n, base in enumerate(bases) if base < self.stopped.recovery_point]
+            first_unflushed = below[-1] if below else 0
         is_known = False
         for n, segment in enumerate(segments):
             is_last = n == len(segments) - 1

@@ -22,7 +22,7 @@ from kraftline.storage.log import reading
 from kraftline.storage.log.config import LogConfig
 from kraftline.storage.log.disk import Disk
 from kraftline.storage.log.loading import Loaded
-from kraftline.storage.log.problems import OffsetOutOfRange
+from kraftline.storage.log.problems import DiskFull, OffsetOutOfRange
 from kraftline.storage.log.producers import ProducerStates
 from kraftline.storage.log.reading import NOTHING, FileRange, Found
 from kraftline.storage.log.removals import Removals
@@ -111,14 +111,20 @@ class LogFiles:
         new = Segment(self.directory, base_offset, created=now, indexes=indexes)
         try:
             new.create(self.config)
-            self.rolled.append((old, old.close_appending()))
+            built = old.close_appending()
+            self.rolled.append((old, built))
             self._recent.touch(old)
             self.segments = Segments((*self.segments.all, new))
             self._names_changed = True
             states.end_offset = base_offset
             self.producers.take(states)
+            # Now, so that a kill leaves whole indexes; a full disk can wait for the flush.
+            old.write_indexes(built)
         except OSError as error:
-            raise self.disk.failed(error, f"beginning a segment of {self.name}") from error
+            failed = self.disk.failed(error, f"beginning a segment of {self.name}")
+            if self.segments.active is new and isinstance(failed, DiskFull):
+                return True
+            raise failed from error
         return True
 
     def drop(self, count: int) -> tuple[Segment, ...]:

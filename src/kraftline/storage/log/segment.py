@@ -8,8 +8,10 @@ somebody reads it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
+import struct
 from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final
@@ -37,6 +39,7 @@ _SIGHT: Final = 4096 + 512
 _WINDOW: Final = 64 * 1024
 _HEADER_BYTES: Final = 61
 _LEAST_BYTES: Final = 26  # of a message of the oldest format
+_TIME: Final = struct.Struct(">qi")
 _seek = kernel.seek
 
 
@@ -245,11 +248,7 @@ class Segment:
         if self.indexes is not None:
             return self.indexes.latest
         if self._latest is None:
-            times = self.times
-            self._latest = TimeEntry(NO_TIMESTAMP, self.base_offset)
-            if times.timestamps:
-                offset = self.base_offset + times.relative_offsets[-1]
-                self._latest = TimeEntry(times.timestamps[-1], offset)
+            self._latest = self._last_time()
         return self._latest
 
     @property
@@ -324,6 +323,20 @@ class Segment:
         for frame in self.frames(positions[-1] if positions else 0):
             found = frame.last_offset + 1
         return found
+
+    def _last_time(self) -> TimeEntry:
+        """The end of the time index, without reading all of it where that can be."""
+        with contextlib.suppress(FileNotFoundError):
+            file = OpenFile(self.path(FileKind.TIME_INDEX))
+            size = os.fstat(file.fd).st_size
+            if size and size % time_index.ENTRY == 0:
+                timestamp, relative = _TIME.unpack(os.pread(file.fd, _TIME.size, size - _TIME.size))
+                if timestamp > 0 and relative >= 0:
+                    return TimeEntry(timestamp, self.base_offset + relative)
+        times = self.times
+        if not times.timestamps:
+            return TimeEntry(NO_TIMESTAMP, self.base_offset)
+        return TimeEntry(times.timestamps[-1], self.base_offset + times.relative_offsets[-1])
 
     def _rebuilt(self) -> IndexBuilder:
         builder = IndexBuilder(self.base_offset)
