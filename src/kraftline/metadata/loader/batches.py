@@ -55,9 +55,9 @@ class MetadataBatch(msgspec.Struct, frozen=True):
 
 def part_of(batch: MetadataBatch, first: int, last: int) -> MetadataBatch:
     """The batch without what is before one offset and behind another."""
-    start, stop = max(first - batch.base_offset, 0), min(last, batch.last_offset) + 1
-    if not start and stop > batch.last_offset:
+    if first <= batch.base_offset and last >= batch.last_offset:
         return batch
+    start, stop = max(first - batch.base_offset, 0), min(last, batch.last_offset) + 1
     kept = slice(start, max(stop - batch.base_offset, start))
     return msgspec.structs.replace(
         batch,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 import msgspec
 
@@ -91,7 +91,8 @@ def runs_of(batch: MetadataBatch) -> list[Run]:
 def marker_of(run: Run) -> Marker | None:
     """The Begin, End or Abort that a run is, None for data."""
     first = run[1][0]
-    return first if isinstance(first, Marker) else None
+    # Asked of every batch: quicker than isinstance of three classes.
+    return cast(Marker, first) if type(first) in _MARKERS else None
 
 
 def after_marker(state: TransactionState, marker: Message) -> TransactionState:
