@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 # Tables that are written at the same time: small ones would leave the machine idle.
 _SIDE_BY_SIDE: Final = 4
+_TAG: Final = "kraftline-build"
 _SHUFFLE_ROWS: Final = 500_000
 _FEW_ROWS: Final = 50_000
 
@@ -101,10 +102,24 @@ def build(
     started = time.monotonic()
     register(spark)
     files = of_clusters(find_inputs(inputs), cluster_id)
-    with writing_to(lake_root) as writing:
+    with writing_to(lake_root) as writing, _stoppable(spark):
         run = _Run(spark, writing, files, progress, make_tables)
         outcome = run.build(inputs)
     return replace(outcome, seconds=time.monotonic() - started)
+
+
+@contextmanager
+def _stoppable(spark: SparkSession) -> Iterator[None]:
+    """Leave no job behind that would go on writing when this is stopped."""
+    context = spark.sparkContext
+    context.addJobTag(_TAG)
+    try:
+        yield
+    except BaseException:
+        context.cancelJobsWithTag(_TAG)
+        raise
+    finally:
+        context.removeJobTag(_TAG)
 
 
 class _Run:
@@ -232,10 +247,17 @@ class _Run:
         """Write tables, some at the same time."""
 
         def write(name: str) -> list[Added]:
-            return write_rows(tables[name], TABLES[name], self.writing.folder(name))
+            with _stoppable(self.spark):
+                return write_rows(tables[name], TABLES[name], self.writing.folder(name))
 
-        with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
+        pool = ThreadPoolExecutor(_SIDE_BY_SIDE)
+        try:
             return dict(zip(tables, pool.map(write, tables), strict=True))
+        except BaseException:
+            self.spark.sparkContext.cancelJobsWithTag(_TAG)
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
 
     def _records(self, moving: Sequence[ClusterPlan], staged: Staged) -> DataFrame | None:
         table = records_table()

@@ -1,0 +1,101 @@
+"""How a build gets on: a bar with stages, rows and rates on a terminal, lines in a log."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import click
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from rich.progress import Progress
+
+    from kraftline.spark.build import Step
+
+_SAID = {
+    "survey": "look at files",
+    "stage": "read records",
+    "history": "make history",
+    "topics": "read topics",
+    "commit": "commit",
+}
+_EVERY = 0.3
+
+
+class BuildProgress:
+    """Takes the steps of builds. A context manager, which takes the bar away at its end."""
+
+    def __init__(self, spark: SparkSession, *, quiet: bool) -> None:
+        self._spark, self._quiet = spark, quiet
+        self._bar: Progress | None = None
+        self._over = threading.Event()
+        self._watching: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty() and not self._quiet:
+            from rich import progress
+            from rich.console import Console
+
+            self._bar = progress.Progress(
+                progress.SpinnerColumn(),
+                progress.TextColumn("{task.description:<14}"),
+                progress.BarColumn(),
+                progress.TimeElapsedColumn(),
+                progress.TextColumn("{task.fields[said]}"),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._bar.start()
+            self._watching = threading.Thread(target=self._watch, daemon=True)
+            self._watching.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._over.set()
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, step: Step) -> None:
+        name = _SAID.get(step.name, step.name)
+        if self._quiet:
+            return
+        if self._bar is None:
+            if step.seconds is not None:
+                click.echo(f"{name}: {_told(step)}", err=True)
+            return
+        if step.seconds is None:
+            self._bar.add_task(name, total=None, said="")
+            return
+        task = self._bar.task_ids[-1]
+        self._bar.update(task, total=1, completed=1, said=_told(step))
+
+    def _watch(self) -> None:
+        """Show the tasks of Spark's jobs in the bar of the step under way."""
+        tracker = self._spark.sparkContext.statusTracker()
+        while not self._over.wait(_EVERY):
+            if self._bar is None or not self._bar.tasks or self._bar.tasks[-1].finished:
+                continue
+            stages = [tracker.getStageInfo(each) for each in tracker.getActiveStageIds()]
+            tasks = sum(each.numTasks for each in stages if each)
+            done = sum(each.numCompletedTasks for each in stages if each)
+            if tasks and not self._bar.tasks[-1].finished:
+                said = f"{done} of {tasks} tasks"
+                # One more than there are: only the step itself says that it is done.
+                task = self._bar.task_ids[-1]
+                self._bar.update(task, total=tasks + 1, completed=done, said=said)
+
+
+def _told(step: Step) -> str:
+    seconds = step.seconds or 0.0
+    if not step.rows:
+        return f"{seconds:.1f} s"
+    rate = f", {step.rows / seconds:,.0f} a second" if seconds >= 0.5 else ""
+    return f"{step.rows:,} rows in {seconds:.1f} s{rate}"
