@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from kraftline.errors import KraftlineError
 from kraftline.spark.java import java_home
 
 if TYPE_CHECKING:
@@ -23,11 +27,19 @@ SETTINGS: Final = {
     "spark.log.level": "ERROR",
 }
 
+_LINES: Final = 20  # of what a JVM said that did not start
+
 
 def local_session(
-    name: str = "kraftline", *, cores: int | None = None, memory: str = "2g", **settings: str
+    name: str = "kraftline",
+    *,
+    master: str | None = None,
+    cores: int | None = None,
+    memory: str = "2g",
+    **settings: str,
 ) -> SparkSession:
-    """A session on this machine alone; `settings` go over the usual ones (dots as in Spark)."""
+    """A session on this machine alone, or with executors of the cluster that `master` names;
+    `settings` go over the usual ones (dots as in Spark)."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["JAVA_HOME"] = str(java_home())
@@ -41,7 +53,26 @@ def local_session(
         "spark.default.parallelism": str(2 * count),
         **settings,
     }
-    builder = SparkSession.builder.master(f"local[{count}]").appName(name)
+    builder = SparkSession.builder.master(master or f"local[{count}]").appName(name)
     for key, value in chosen.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    with _java_aside():
+        return builder.getOrCreate()
+
+
+@contextmanager
+def _java_aside() -> Iterator[None]:
+    """Let a JVM that starts in here write to a file instead of the terminal: it has much to say,
+    and nothing that a person could use unless it fails."""
+    with tempfile.TemporaryFile("w+b") as said:
+        mine = os.dup(2)
+        os.dup2(said.fileno(), 2)
+        try:
+            yield
+        except Exception as error:
+            said.seek(0)
+            last = said.read().decode(errors="replace").splitlines()[-_LINES:]
+            raise KraftlineError("\n".join([f"Spark did not start: {error}", *last])) from error
+        finally:
+            os.dup2(mine, 2)
+            os.close(mine)
