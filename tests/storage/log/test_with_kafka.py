@@ -29,8 +29,9 @@ SETTINGS = {
 }
 
 
-def write(data: Path, seed: int, count: int | None) -> dict[int, list[int]]:
-    """Let a writer append so many records, or kill it soon; acknowledged numbers by partition."""
+def write(data: Path, seed: int, count: int | None) -> dict[int, dict[int, int]]:
+    """Let a writer append so many records, or kill it soon; by partition, the offsets that it
+    acknowledged with their numbers."""
     module = [sys.executable, "-m", "tests.storage.log.writer", str(data), str(seed)]
     process = subprocess.Popen(
         [*module, "0" if count is None else str(count), "keep"], stdout=subprocess.PIPE, cwd=ROOT
@@ -44,9 +45,9 @@ def write(data: Path, seed: int, count: int | None) -> dict[int, list[int]]:
     process.stdout.close()
     assert process.wait() == (-9 if count is None else 0)
     rows = [tuple(map(int, line.split())) for line in said.decode().split("\n")[:-1]]
-    found: dict[int, list[int]] = {partition: [] for partition in range(PARTITIONS)}
-    for partition, _, number in sorted(rows):
-        found[partition].append(number)
+    found: dict[int, dict[int, int]] = {partition: {} for partition in range(PARTITIONS)}
+    for partition, offset, number in sorted(rows):
+        found[partition][offset] = number
     return found
 
 
@@ -104,7 +105,8 @@ def test_kafka_and_we_take_turns(tmp_path: Path) -> None:
         kafka.stop()
 
         for partition, made in write(data, 1, 3000).items():
-            expected[partition] += made
+            assert list(made) == list(range(20, 20 + len(made)))
+            expected[partition] += made.values()
         assert_healthy(data)
         ours = {p: (data / f"t-{p}").glob("*.log") for p in range(PARTITIONS)}
         bytes_of = {p: b"".join(path.read_bytes() for path in sorted(ours[p])) for p in ours}
@@ -128,9 +130,9 @@ def test_kafka_and_we_take_turns(tmp_path: Path) -> None:
         wire = ready(kafka)
         for partition in range(PARTITIONS):
             found = numbers(fetched(wire, partition))
-            before = len(expected[partition])
-            assert found[:before] == expected[partition]
-            assert found[before : before + len(acknowledged[partition])] == acknowledged[partition]
+            assert found[: len(expected[partition])] == expected[partition]
+            there = {offset: found[offset] for offset in acknowledged[partition]}
+            assert there == acknowledged[partition]
         wire.close()
         kafka.stop()
         assert [line for line in complaints(kafka) if "Truncated" not in line] == []

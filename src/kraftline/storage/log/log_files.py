@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 
 import msgspec
 
@@ -46,6 +47,7 @@ class LogFiles:
     """`rolled` are closed segments whose indexes are not written and flushed yet."""
 
     __slots__ = (
+        "_index_files",
         "_names_changed",
         "_recent",
         "_removals",
@@ -78,6 +80,8 @@ class LogFiles:
         self._removals = removals
         self._recent = recent
         self._names_changed = True
+        # A roll may meet a flush at the same index files.
+        self._index_files = threading.Lock()
 
     # Appending; the lock is held
 
@@ -119,7 +123,8 @@ class LogFiles:
             states.end_offset = base_offset
             self.producers.take(states)
             # Now, so that a kill leaves whole indexes; a full disk can wait for the flush.
-            old.write_indexes(built)
+            with self._index_files:
+                old.write_indexes(built)
         except OSError as error:
             failed = self.disk.failed(error, f"beginning a segment of {self.name}")
             if self.segments.active is new and isinstance(failed, DiskFull):
@@ -190,8 +195,9 @@ class LogFiles:
     def flush(self, work: Unflushed) -> None:
         """Make durable what was unflushed at its moment."""
         try:
-            for segment, indexes in (*work.rolled, (work.active, work.indexes)):
-                segment.write_indexes(indexes)
+            with self._index_files:
+                for segment, indexes in (*work.rolled, (work.active, work.indexes)):
+                    segment.write_indexes(indexes)
             if work.epochs is not None:
                 LeaderEpochs(work.epochs).write(self.directory)
         except (OSError, NotKafka) as error:
