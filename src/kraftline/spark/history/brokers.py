@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from kraftline.lake.tables import BROKERS
 from kraftline.spark.history.staged import MOMENT, Staged, united
 from kraftline.spark.history.uuids import in_order
-from kraftline.spark.history.validity import ORDER, history_rows
+from kraftline.spark.history.validity import ORDER
 
 STATE: Final = tuple(
     name
@@ -20,8 +20,10 @@ STATE: Final = tuple(
 
 
 def broker_events(staged: Staged) -> DataFrame:
-    """Every record of a broker that was taken: MOMENT, broker, how it is after it (STATE, `there`)
-    and how it was before (`before`, a struct of STATE; null if it was not there)."""
+    """Every record of a broker that was taken: MOMENT, broker, `how`, what the record itself said
+    (said_fenced, said_shutdown, said_directories; null is nothing), how the broker is after it
+    (STATE, `there`) and how it was before (`before`, a struct of STATE; null if it was not
+    there)."""
     broker = Window.partitionBy("cluster_id", "leg", "broker").orderBy(*ORDER)
     begins = F.count_if(F.col("how").isin("registered", "unregistered", "opened"))
     so_far = broker.rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -44,16 +46,16 @@ def broker_events(staged: Staged) -> DataFrame:
     merged = life.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     there = F.col("how") != "unregistered"
     carried = {name: F.last(name, ignorenulls=True).over(merged) for name in STATE}
-    state = placed.withColumns({**carried, "there": there})
-    said = F.when(F.col("there"), F.struct(*STATE))
-    return state.withColumn("before", F.lag(said).over(broker)).select(
-        *MOMENT, "broker", *STATE, "there", "before", "how"
+    said = {
+        "said_fenced": F.col("fenced"),
+        "said_shutdown": F.col("in_controlled_shutdown"),
+        "said_directories": F.col("directories"),
+    }
+    state = placed.withColumns(said).withColumns({**carried, "there": there})
+    standing = F.when(F.col("there"), F.struct(*STATE))
+    return state.withColumn("before", F.lag(standing).over(broker)).select(
+        *MOMENT, "broker", "how", *said, *STATE, "there", "before"
     )
-
-
-def brokers(events: DataFrame, legs: DataFrame) -> DataFrame:
-    """The table `brokers`."""
-    return history_rows(events, legs, BROKERS)
 
 
 def _records(staged: Staged) -> DataFrame:

@@ -12,7 +12,7 @@ from kraftline.metadata.image.configs import BROKER, TOPIC
 from kraftline.metadata.words.values import SECRET_ENDS
 from kraftline.spark.history.codes import name_of
 from kraftline.spark.history.staged import MOMENT, Staged, united
-from kraftline.spark.history.validity import history_rows, valid_rows
+from kraftline.spark.history.validity import valid_rows
 
 RESOURCES: Final = {
     TOPIC: "topic",
@@ -88,11 +88,6 @@ def _removals(events: DataFrame, lives: DataFrame) -> DataFrame:
 def config_rows(events: DataFrame, legs: DataFrame) -> DataFrame:
     """Rows of the table with MOMENT, for whoever needs to know what held when."""
     return valid_rows(events, legs, CONFIGS)
-
-
-def configs(events: DataFrame, legs: DataFrame) -> DataFrame:
-    """The table `configs`."""
-    return history_rows(events, legs, CONFIGS)
 
 
 def is_secret(name: Column) -> Column:

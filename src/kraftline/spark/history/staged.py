@@ -6,13 +6,15 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Final, TypeAlias
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from kraftline.spark.history.effects import MARKERS, transactions, with_effects
 from kraftline.spark.record_table import struct_name, struct_types
 
 OpenRows: TypeAlias = Callable[[str], DataFrame | None]
+# Computes a frame once for all that is made of it: to persist it, or to write and read it.
+Keep: TypeAlias = Callable[[DataFrame], DataFrame]
 
 # Where an event stands in the log, when it took effect, and with which others. Within a leg
 # records take effect in the order of (offset, index), also those of transactions.
@@ -31,38 +33,67 @@ MOMENT: Final = (
 _BEFORE_ALL: Final = -1
 
 
-class Staged:
-    """`counts` has how many rows there are of each type."""
+# All but partitions: read once, and kept.
+_MANY: Final = ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD", "NO_OP_RECORD")
 
-    def __init__(self, records: DataFrame, legs: DataFrame, open_rows: OpenRows) -> None:
+
+class Staged:
+    """Records of a build. `keep` is given what several tables are made of."""
+
+    def __init__(
+        self, records: DataFrame, legs: DataFrame, open_rows: OpenRows, keep: Keep
+    ) -> None:
         self.records = records.where(F.col("leg").isNotNull())
         self.legs = legs
+        self.keep = keep
         self._open_rows = open_rows
-        self.spark = records.sparkSession
 
     @cached_property
     def counts(self) -> dict[str, int]:
+        """How many rows there are of each type."""
         rows = self.records.groupBy("type").count().collect()
         return {row["type"]: row["count"] for row in rows}
 
     @cached_property
+    def leg_rows(self) -> list[Row]:
+        """The legs themselves: they are few."""
+        return self.legs.collect()
+
+    @cached_property
     def transactions(self) -> DataFrame | None:
         """As `effects.transactions` has them, with `last`, the end of the leg; None if none."""
-        if not any(self.counts.get(marker) for marker in MARKERS):
+        if not self.has(*MARKERS):
             return None
         ends = self.legs.select("cluster_id", "leg", F.col("end_offset").alias("last"))
-        return transactions(self.records).join(F.broadcast(ends), ["cluster_id", "leg"])
+        found = transactions(self.records).join(F.broadcast(ends), ["cluster_id", "leg"])
+        return self.keep(found)
 
     def has(self, *types: str) -> bool:
         return any(self.counts.get(each) for each in types)
 
     def of(self, record_type: str, **columns: Column) -> DataFrame:
         """The events of one type: MOMENT, and columns that are made of its struct `r`."""
-        found = self.records.where(F.col("type") == record_type)
+        if record_type in _MANY:
+            found = with_effects(self._typed(record_type), self.transactions)
+        else:
+            found = self._few
+        # Where there are none, Spark drops all that would follow.
+        wanted = F.col("type") == record_type if self.has(record_type) else F.lit(False)
+        found = found.where(wanted).withColumn("opened", F.lit(False))
         if record_type in struct_types():
             found = found.withColumn("r", F.col(struct_name(record_type)))
-        placed = with_effects(found, self.transactions).withColumn("opened", F.lit(False))
-        return placed.select(*MOMENT, *(column.alias(name) for name, column in columns.items()))
+        return found.select(*MOMENT, *(column.alias(name) for name, column in columns.items()))
+
+    def _typed(self, *types: str) -> DataFrame:
+        return self.records.where(F.col("type").isin(*types))
+
+    @cached_property
+    def _few(self) -> DataFrame:
+        types = [name for name in struct_types() if name not in _MANY]
+        structs = [struct_name(name) for name in types]
+        found = with_effects(self._typed(*types), self.transactions)
+        own = [name for name in MOMENT if name != "opened"]
+        return self.keep(found.select(*own, "type", *structs))
 
     def opened(self, table: str, **columns: Column) -> DataFrame | None:
         """Rows of continued legs that were open, as events; None if there are none."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kraftline.lake.tables import TOPICS
 from kraftline.spark.history.staged import Staged, united
-from kraftline.spark.history.validity import ORDER, history_rows
+from kraftline.spark.history.validity import ORDER
 
 # What names a life within its cluster.
 LIFE = ("cluster_id", "leg", "topic_id", "life_offset", "life_index")
@@ -28,11 +27,6 @@ def topic_events(staged: Staged) -> DataFrame:
             "topics", topic_id=F.col("topic_id"), topic=F.col("topic"), there=F.lit(True)
         ),
     )
-
-
-def topics(events: DataFrame, legs: DataFrame) -> DataFrame:
-    """The table `topics`."""
-    return history_rows(events, legs, TOPICS)
 
 
 def lives(events: DataFrame, legs: DataFrame) -> DataFrame:

@@ -15,7 +15,7 @@ from kraftline.metadata.words.security import MECHANISMS
 from kraftline.metadata.words.values import is_secret
 from kraftline.spark.history.codes import OPERATIONS, PATTERN_TYPES, PERMISSIONS, RESOURCE_TYPES
 from kraftline.spark.history.configs import RESOURCES
-from tests.spark.staging import Row, Tables
+from tests.spark.history.staging import Part, Row, Tables
 
 NAMES = tuple(table.name for table in HISTORY)
 _ZERO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -218,3 +218,17 @@ def check_rows(tables: Tables) -> None:
             found.sort()
             for (_, end), (start, _) in pairwise(found):
                 assert end <= start, (name, found)
+
+
+def compare(part: Part, tables: Tables, offsets: Iterable[int]) -> None:
+    """The tables say the same as the images at these offsets."""
+    chosen = set(offsets)
+    for leg in part.history.legs:
+        wanted = sorted({at for at in chosen if leg.first_offset <= at <= leg.last_offset})
+        if not wanted:
+            continue
+        for offset, image in zip(wanted, part.history.in_order(leg, wanted), strict=True):
+            expected = rows_of(image)
+            for name in NAMES:
+                found = in_order(as_of(tables, name, offset))
+                assert found == in_order(expected[name]), (part.cluster_id, offset, name)
