@@ -2,6 +2,8 @@
 
     python tools/generate_error_codes.py            # write
     python tools/generate_error_codes.py --check    # say whether it is stale, write nothing
+
+The enum is asked by a small Java program of the oracle kit (`tests/oracle`).
 """
 
 from __future__ import annotations

