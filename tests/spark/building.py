@@ -29,7 +29,7 @@ def only_topics(
     records: DataFrame, legs: DataFrame, open_rows: Callable[[str], DataFrame | None]
 ) -> dict[str, DataFrame]:
     """The table `topics` alone: all of them take their time, and this shows as much of a build."""
-    events = topic_events(Staged(records, legs, open_rows))
+    events = topic_events(Staged(records, legs, open_rows, DataFrame.persist))
     return {"topics": history_rows(events, legs, TOPICS)}
 
 

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import pytest
+from msgspec.structs import replace
 
 from kraftline.spark.inputs import InputFile, InputKind
 from kraftline.spark.plan import ClusterPlan, Piece, plan_cluster
@@ -275,14 +276,10 @@ def test_a_damaged_snapshot_is_no_base_but_another_nodes_copy_of_it_is() -> None
 
 def test_times_never_go_back_from_piece_to_piece() -> None:
     late = log(1, (1, 0, 50))
-    late.rows[0] = SurveyRow(**{**_fields(late.rows[0]), "max_time": 500_000})
+    late.rows[0] = replace(late.rows[0], max_time=500_000)
     plan = plan_of(late, log(1, (1, 50, 100)))
     assert [piece.time for piece in plan.pieces] == [-1, 500_000]
     assert plan.legs[0].end_time == 500_000
-
-
-def _fields(row: SurveyRow) -> dict[str, object]:
-    return {name: getattr(row, name) for name in row.__struct_fields__}
 
 
 # A second run: what the lake has already.
