@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from kraftline.cli.history_build import command as build
 from kraftline.cli.main import VERBS, verbs
 from tests.fixture_files import FIXTURES
+from tests.lake.lakes import lake_of
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -25,10 +27,14 @@ STAND_INS = {
 }
 
 
-def localised(text: str) -> str:
+A_LAKE = "/srv/lake"
+BUILD = "kraftline history build "
+
+
+def localised(text: str, lake: Path | None = None) -> str:
     for theirs, ours in STAND_INS.items():
         text = text.replace(theirs, str(ours))
-    return text
+    return text if lake is None else text.replace(A_LAKE, str(lake))
 
 
 def blocks(language: str) -> list[tuple[Path, str]]:
@@ -44,12 +50,28 @@ COMMANDS = [
 ]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_commands_in_the_documents_run(command: str) -> None:
-    args = shlex.split(localised(command))[1:]
+@pytest.fixture(scope="session")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("documents") / "lake"
+    lake_of(root, FIXTURES / "eventful_day/data/node-1/__cluster_metadata-0", "documented")
+    return root
+
+
+@pytest.mark.parametrize("command", [each for each in COMMANDS if BUILD not in each])
+def test_commands_in_the_documents_run(
+    command: str, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # some write where they stand
+    args = shlex.split(localised(command, lake))[1:]
     result = CliRunner().invoke(verbs, args)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.output
     assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("command", [each for each in COMMANDS if BUILD in each])
+def test_builds_in_the_documents_are_understood(command: str) -> None:
+    """Only that: they need Spark and time, and have tests of their own."""
+    assert build.make_context("build", shlex.split(command)[3:]).params
 
 
 @pytest.mark.parametrize("code", [block for _, block in blocks("python")])

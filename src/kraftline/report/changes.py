@@ -99,6 +99,7 @@ def changes(table: pa.Table, window: Window) -> Changes:
         pc.invert(pc.is_in(table["kind"], pa.array(_MINOR))),
     )
     rows = table.append_column("at", times).filter(mine)
+    rows = rows.sort_by([("at", "ascending"), ("offset", "ascending")])
     lines = _lines(rows, max(_TOGETHER, window.length // _MOST))
     kept = _weightiest(lines)
     return Changes(
