@@ -9,11 +9,14 @@ if TYPE_CHECKING:
 
 
 def register(spark: SparkSession) -> None:
-    """Make Kraftline's sources known to a session: `spark.read.format("kafka_segments")`.
+    """Make Kraftline's sources known to a session: `spark.read.format("kafka_segments")`, and
+    `"kraft_metadata"`.
 
     They take filters, which Spark hands to a Python source only if it is told to.
     """
+    from kraftline.spark.sources.metadata import KraftMetadata
     from kraftline.spark.sources.segments import KafkaSegments
 
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     spark.dataSource.register(KafkaSegments)
+    spark.dataSource.register(KraftMetadata)

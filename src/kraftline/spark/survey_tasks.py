@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from array import array
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import groupby, pairwise
 from typing import Final
 
@@ -19,7 +16,8 @@ from kraftline.errors import BadData, KraftlineError
 from kraftline.records.checksums import sound_until
 from kraftline.records.framing import as_view
 from kraftline.records.kernel import active as kernel
-from kraftline.spark.inputs import InputFile, InputKind, is_local
+from kraftline.spark.inputs import InputFile, InputKind
+from kraftline.spark.sources.segment_logs import on_disk
 from kraftline.spark.survey_rows import DAMAGE, END, RUN, SCHEMA, SNAPSHOT, Part, SurveyRow
 from kraftline.storage.segment import Damage, SegmentReader, TailKind
 from kraftline.storage.snapshot_file import SnapshotReader
@@ -33,26 +31,11 @@ def look(parts: Sequence[Part]) -> Iterator[pa.RecordBatch]:
     for _, group in groupby(parts, key=lambda part: part.file.path):
         mine = list(group)
         rows: list[SurveyRow] = []
-        with _here(mine[0].file.path) as path:
+        with on_disk(mine[0].file.path) as path:
             for part in mine:
                 read = _snapshot if part.file.kind is InputKind.SNAPSHOT else _segment
                 rows += read(path, part)
         yield pa.RecordBatch.from_pylist([asdict(row) for row in rows], SCHEMA)
-
-
-@contextmanager
-def _here(path: str) -> Iterator[str]:
-    """The file as a local one. All of it is read anyhow, so a remote one is copied first."""
-    if is_local(path):
-        yield path
-        return
-    import fsspec
-
-    system, inside = fsspec.core.url_to_fs(path)
-    with tempfile.TemporaryDirectory(prefix="kraftline-") as folder:
-        here = os.path.join(folder, os.path.basename(inside))
-        system.get_file(inside, here)
-        yield here
 
 
 def _snapshot(path: str, part: Part) -> list[SurveyRow]:
