@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from kraftline.lake.lake import Lake
-from kraftline.lake.tables import TOPICS
+from kraftline.lake.tables import CLOSED, OPEN, TOPICS
 from kraftline.records.record import Record
 from kraftline.records.write import build_batch
 from kraftline.schema import metadata as m
@@ -18,19 +19,30 @@ from kraftline.schema.metadata.frame import encode_record
 from kraftline.schema.types import Message, Uuid
 from kraftline.spark.build import Outcome, build
 from kraftline.spark.history.staged import Staged
-from kraftline.spark.history.topics import topic_events
-from kraftline.spark.history.validity import history_rows
+from kraftline.spark.history.topics import lives, topic_events
 
 SEGMENT = "00000000000000000000.log"
 Row = dict[str, Any]
 
 
 def only_topics(
-    records: DataFrame, legs: DataFrame, open_rows: Callable[[str], DataFrame | None]
+    records: DataFrame,
+    legs: DataFrame,
+    open_rows: Callable[[str], DataFrame | None],
+    keep: Callable[[DataFrame], DataFrame],
 ) -> dict[str, DataFrame]:
     """The table `topics` alone: all of them take their time, and this shows as much of a build."""
-    events = topic_events(Staged(records, legs, open_rows, DataFrame.persist))
-    return {"topics": history_rows(events, legs, TOPICS)}
+    found = lives(topic_events(Staged(records, legs, open_rows, keep)), legs)
+    state = F.when(F.col("ended_at").isNull(), OPEN).otherwise(CLOSED)
+    columns = {
+        "valid_from_offset": F.col("began_at"),
+        "valid_from_time": F.col("began_time"),
+        "valid_to_offset": F.col("ended_at"),
+        "valid_to_time": F.col("ended_time"),
+        "committed": F.lit(False),
+        "state": state,
+    }
+    return {"topics": found.withColumns(columns).select(*TOPICS.columns.names)}
 
 
 def build_topics(spark: SparkSession, lake: Path, *inputs: Path) -> Outcome:

@@ -64,9 +64,9 @@ class Step(Struct, frozen=True):
 
 
 Progress: TypeAlias = Callable[[Step], None]
-MakeTables: TypeAlias = Callable[
-    ["DataFrame", "DataFrame", Callable[[str], "DataFrame | None"]], "dict[str, DataFrame]"
-]
+OpenRows: TypeAlias = Callable[[str], "DataFrame | None"]
+Keep: TypeAlias = Callable[["DataFrame"], "DataFrame"]
+MakeTables: TypeAlias = Callable[["DataFrame", "DataFrame", OpenRows, Keep], "dict[str, DataFrame]"]
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -97,7 +97,7 @@ def build(
     """Bring the lake up to what the inputs hold. Whatever stops this leaves it as it was.
 
     `make_tables` is the replay: from new records, legs and the rows that were open to the rows of
-    every table that it makes.
+    every table that it makes. What it uses more than once it hands to the last of its arguments.
     """
     started = time.monotonic()
     register(spark)
@@ -213,8 +213,9 @@ class _Run:
             return {}
         legs = frame_of(self.spark, leg_rows(moving))
         with self._sized_for(staged.rows), self._step("history") as done:
-            tables = self.make_tables(records, legs, self._open_rows(moving))
-            added = self._written(tables)
+            with self._keeping(staged.rows) as keep:
+                tables = self.make_tables(records, legs, self._open_rows(moving), keep)
+                added = self._written(tables)
             done(sum(file.rows for files in added.values() for file in files))
         for name, files in added.items():
             self._commit(TABLES[name], moving, files)
@@ -272,7 +273,7 @@ class _Run:
         waiting = waiting_records(self.spark, self.lake, moving, opened)
         return records if waiting is None else records.unionByName(waiting)
 
-    def _open_rows(self, moving: Sequence[ClusterPlan]) -> Callable[[str], DataFrame | None]:
+    def _open_rows(self, moving: Sequence[ClusterPlan]) -> OpenRows:
         lake = self.lake
         continued = [plan.cluster_id for plan in moving if any(leg.continued for leg in plan.legs)]
 
@@ -341,6 +342,24 @@ class _Run:
         if table.is_history:
             gone.append({"cluster_id": [plan.cluster_id for plan in plans], "state": [OPEN]})
         self.writing.commit(table.name, table.columns, table.partition_by, added, replace=gone)
+
+    @contextmanager
+    def _keeping(self, rows: int) -> Iterator[Keep]:
+        """Keeps frames that several tables are made of. Few rows are also cut off from how they
+        came about: planning that again for each table takes longer than making them."""
+        kept: list[DataFrame] = []
+
+        def keep(frame: DataFrame) -> DataFrame:
+            if rows < _FEW_ROWS:
+                return frame.localCheckpoint(eager=False)
+            kept.append(frame.persist())
+            return frame
+
+        try:
+            yield keep
+        finally:
+            for frame in kept:
+                frame.unpersist()
 
     @contextmanager
     def _step(self, name: str) -> Iterator[Callable[[int], None]]:

@@ -57,9 +57,8 @@ def record_rows(piece: Piece, data: bytes) -> Iterator[Rows | Quarantined]:
             yield from reading.typed(record_type, batch)
         for aside in found.aside:
             yield from reading.aside(aside)
-        for problem in problems:
-            yield reading.quarantined("damage", problem.position, problem.offset, problem.reason)
-        problems.clear()
+    for problem in problems:
+        yield reading.quarantined("damage", problem.position, problem.offset, problem.reason)
 
 
 class _Reading:

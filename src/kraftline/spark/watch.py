@@ -15,7 +15,8 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit
 
 from kraftline.errors import KraftlineError
-from kraftline.spark.build import Outcome, Progress, build
+from kraftline.spark.build import MakeTables, Outcome, Progress, build
+from kraftline.spark.history import history_tables
 from kraftline.spark.inputs import find_inputs
 from kraftline.spark.plan_tables import summed_up
 
@@ -67,6 +68,7 @@ def watch(
     built: Callable[[Outcome], None] = lambda outcome: None,
     seconds: float = 5.0,
     rounds: int | None = None,
+    make_tables: MakeTables = history_tables,
 ) -> None:
     """Build now, and again whenever inputs change, looking every so many seconds; without an end,
     or until there were so many `rounds`."""
@@ -77,12 +79,20 @@ def watch(
         nonlocal done
         for attempt in range(1, _TRIES + 1):
             try:
-                built(build(spark, inputs, lake_root, cluster_id=cluster_id, progress=progress))
+                outcome = build(
+                    spark,
+                    inputs,
+                    lake_root,
+                    cluster_id=cluster_id,
+                    progress=progress,
+                    make_tables=make_tables,
+                )
                 break
             except KraftlineError:
                 if attempt == _TRIES:
                     raise
                 time.sleep(seconds)
+        built(outcome)
         done += 1
 
     find_inputs(inputs)  # a wrong path is told before anything starts

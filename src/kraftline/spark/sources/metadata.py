@@ -147,7 +147,7 @@ def _runs(piece: Piece) -> Iterator[tuple[int, bytes | Damage]]:
         on_disk(piece.path, piece.start, piece.end) as path,
         SegmentReader(path, window=_WINDOW, on_damage=waiting.append) as reader,
     ):
-        for run in reader.runs(piece.start, piece.end, live=piece.may_grow):
+        for run in reader.runs(piece.start, piece.end):
             yield run.position, bytes(run.buffer[run.start : run.end])
             yield from ((damage.position, damage) for damage in waiting)
             waiting.clear()
