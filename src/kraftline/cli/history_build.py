@@ -77,15 +77,15 @@ def command(
             click.echo(f"kraftline: {_quarantined(outcome)}", err=True)
 
     with BuildProgress(spark, quiet=quiet) as progress:
-        if follow:
-            try:
+        try:
+            if follow:
                 watch(spark, paths, lake, cluster_id=cluster_id, progress=progress, built=built)
-            except KeyboardInterrupt:
-                click.echo("stopped", err=True)
-        else:
+                return
             outcome = build(spark, paths, lake, cluster_id=cluster_id, progress=progress)
-    if not follow:
-        built(outcome)
+        except KeyboardInterrupt:
+            click.echo("stopped; the lake is as its last build left it", err=True)
+            ctx.exit(130)
+    built(outcome)
     spark.stop()
     ctx.exit(1 if trouble else 0)
 

@@ -12,7 +12,8 @@ what was read once stays known.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -29,6 +30,8 @@ from kraftline.spark.plan_parts import PlanParts
 from kraftline.spark.plan_types import ClusterPlan, Piece, Quarantined
 from kraftline.spark.reached import Base, Reached, below
 from kraftline.spark.survey_rows import DAMAGE, SurveyRow
+
+CONFLICT: Final = "conflict"
 
 __all__ = ["ClusterPlan", "Piece", "Quarantined", "plan_cluster"]
 
@@ -124,12 +127,7 @@ class _Planning:
             return
         if copy.from_offset < offset:
             self._cut(copy.row, offset)
-        reason = (
-            f"leader epoch {copy.epoch} at offsets {offset} to {copy.to_offset - 1}, where another "
-            "copy has a higher one: these records were never committed"
-        )
-        row = _quarantined(copy.row, "conflict", reason)
-        self.quarantine.append(replace(row, from_offset=offset))
+        self.quarantine.append(replace(_quarantined(copy.row, CONFLICT, ""), from_offset=offset))
 
     def _cut(self, row: SurveyRow, offset: int) -> None:
         if (row.file, offset) not in self.uncut:
@@ -147,7 +145,7 @@ class _Planning:
             legs=tuple(parts.legs),
             pieces=tuple(parts.pieces),
             coverage=tuple(parts.coverage),
-            quarantine=tuple(self.quarantine),
+            quarantine=tuple(_told_once(self.quarantine)),
             committed_to=self.committed_to,
             anew=anew,
             reached=reached,
@@ -223,6 +221,38 @@ class _Planning:
             )
             for old in self.known.unbased
         )
+
+
+def _told_once(rows: list[Quarantined]) -> Iterator[Quarantined]:
+    """The same with neighbouring losers as one; they get their reason here."""
+    last: Quarantined | None = None
+    for row in sorted(rows, key=lambda row: (row.file, row.from_position or 0)):
+        if last is not None and _goes_on(last, row):
+            last = replace(last, to_position=row.to_position, to_offset=row.to_offset)
+            continue
+        if last is not None:
+            yield _with_reason(last)
+        last = row
+    if last is not None:
+        yield _with_reason(last)
+
+
+def _goes_on(one: Quarantined, other: Quarantined) -> bool:
+    return (
+        one.kind == other.kind == CONFLICT
+        and (one.file, one.to_position) == (other.file, other.from_position)
+        and one.to_offset == other.from_offset
+    )
+
+
+def _with_reason(row: Quarantined) -> Quarantined:
+    if row.kind != CONFLICT or row.to_offset is None:
+        return row
+    return replace(
+        row,
+        reason=f"offsets {row.from_offset} to {row.to_offset - 1} are of a leader that lost: "
+        "another copy has a higher leader epoch there, or before",
+    )
 
 
 def _quarantined(row: SurveyRow, kind: str, reason: str) -> Quarantined:
