@@ -8,6 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kraftline.spark.session import local_session
+from tests.effort import SOAK
+
+# A cluster of processes, fifty clusters, and every offset of many logs: minutes, so for a soak.
+collect_ignore = [] if SOAK else ["history", "test_cluster.py", "test_fleet.py"]
 
 
 @pytest.fixture(scope="session")
