@@ -27,17 +27,19 @@ def test_generated_logs_are_told_as_by_the_command(
 
 
 def check(part: Part, tables: Tables) -> None:
-    told = story(part.history, None, None, Filter())
-    # That a transaction is open would not stay true.
-    expected = Counter(map(_told, (one for one in told if one.change.kind != "transaction.open")))
+    expected = Counter(
+        _told(one, part.history.time_of(one.offset))
+        for one in story(part.history, None, None, Filter())
+        # That a transaction is open would not stay true.
+        if one.change.kind != "transaction.open"
+    )
     found = Counter(map(_row, tables["changes"]))
     assert not expected - found, (part.cluster_id, expected - found, found - expected)
     assert not found - expected, (part.cluster_id, found - expected)
 
 
-def _told(one: Told) -> tuple[object, ...]:
-    change = one.change
-    time = _ZERO + timedelta(milliseconds=one.time)
+def _told(one: Told, ms: int) -> tuple[object, ...]:
+    change, time = one.change, _ZERO + timedelta(milliseconds=ms)
     named = (change.kind, change.subject, change.topic, change.partition, change.because)
     return one.offset, time, *named, change.text
 

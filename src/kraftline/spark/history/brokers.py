@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from kraftline.lake.tables import BROKERS
-from kraftline.spark.history.staged import MOMENT, Staged, united
+from kraftline.spark.history.controllers import by_name
+from kraftline.spark.history.staged import MOMENT, Staged, fields, united
 from kraftline.spark.history.uuids import in_order
 from kraftline.spark.history.validity import ORDER
 
@@ -54,82 +55,56 @@ def broker_events(staged: Staged) -> DataFrame:
     state = placed.withColumns(said).withColumns({**carried, "there": there})
     standing = F.when(F.col("there"), F.struct(*STATE))
     return state.withColumn("before", F.lag(standing).over(broker)).select(
-        *MOMENT, "broker", "how", *said, *STATE, "there", "before"
+        *MOMENT, "broker", "how", *said, *STATE, "there", "before", F.lit(False).alias("silent")
     )
 
 
 def _records(staged: Staged) -> DataFrame:
-    r = F.col("r")
-    unnamed = F.exists(r["end_points"], lambda point: point["name"] == "")
-    registered = staged.of(
-        "REGISTER_BROKER_RECORD",
-        how=F.when(unnamed, None).otherwise(F.lit("registered")),
-        broker=r["broker_id"],
-        broker_epoch=r["broker_epoch"],
-        incarnation_id=r["incarnation_id"],
-        rack=r["rack"],
-        fenced=r["fenced"],
-        in_controlled_shutdown=r["in_controlled_shutdown"],
-        is_migrating_zk_broker=r["is_migrating_zk_broker"],
-        endpoints=by_name(r["end_points"]),
-        features=by_name(r["features"]),
-        directories=in_order(F.coalesce(r["log_dirs"], F.array().cast("array<string>"))),
-        cordoned_directories=r["cordoned_log_dirs"],
-    ).where(F.col("how").isNotNull())
-    nothing = {name: F.lit(None).cast(registered.schema[name].dataType) for name in STATE}
-    no_dirs = F.size(r["log_dirs"]) == 0
-    changed = staged.of(
-        "BROKER_REGISTRATION_CHANGE_RECORD",
-        **{
-            **nothing,
-            "how": F.when(
-                r["fenced"].between(-1, 1) & r["in_controlled_shutdown"].between(0, 1),
-                F.lit("changed"),
-            ),
-            "broker": r["broker_id"],
-            "broker_epoch": r["broker_epoch"],
-            "fenced": F.when(r["fenced"] != 0, r["fenced"] == 1),
-            "in_controlled_shutdown": F.when(r["in_controlled_shutdown"] == 1, F.lit(True)),
-            "directories": F.when(~no_dirs, in_order(r["log_dirs"])),
-            "cordoned_directories": r["cordoned_log_dirs"],
+    whole, change = fields("REGISTER_BROKER_RECORD"), fields("BROKER_REGISTRATION_CHANGE_RECORD")
+    gone = fields("UNREGISTER_BROKER_RECORD")
+    unnamed = F.exists(whole["end_points"], lambda point: point["name"] == "")
+    known = change["fenced"].between(-1, 1) & change["in_controlled_shutdown"].between(0, 1)
+    none = F.array().cast("array<string>")
+    said = {
+        "REGISTER_BROKER_RECORD": {
+            "how": F.when(~unnamed, F.lit("registered")),
+            "broker": whole["broker_id"],
+            "broker_epoch": whole["broker_epoch"],
+            "incarnation_id": whole["incarnation_id"],
+            "rack": whole["rack"],
+            "fenced": whole["fenced"],
+            "in_controlled_shutdown": whole["in_controlled_shutdown"],
+            "is_migrating_zk_broker": whole["is_migrating_zk_broker"],
+            "endpoints": by_name(whole["end_points"]),
+            "features": by_name(whole["features"]),
+            "directories": in_order(F.coalesce(whole["log_dirs"], none)),
+            "cordoned_directories": whole["cordoned_log_dirs"],
         },
-    ).where(F.col("how").isNotNull())
-    gone = staged.of(
-        "UNREGISTER_BROKER_RECORD",
-        **{
-            **nothing,
+        "BROKER_REGISTRATION_CHANGE_RECORD": {
+            "how": F.when(known, F.lit("changed")),
+            "broker": change["broker_id"],
+            "broker_epoch": change["broker_epoch"],
+            "fenced": F.when(change["fenced"] != 0, change["fenced"] == 1),
+            "in_controlled_shutdown": F.when(change["in_controlled_shutdown"] == 1, F.lit(True)),
+            "directories": F.when(F.size(change["log_dirs"]) > 0, in_order(change["log_dirs"])),
+            "cordoned_directories": change["cordoned_log_dirs"],
+        },
+        "UNREGISTER_BROKER_RECORD": {
             "how": F.lit("unregistered"),
-            "broker": r["broker_id"],
-            "broker_epoch": r["broker_epoch"],
+            "broker": gone["broker_id"],
+            "broker_epoch": gone["broker_epoch"],
         },
+    }
+    for record_type, fenced in (("FENCE_BROKER_RECORD", True), ("UNFENCE_BROKER_RECORD", False)):
+        old = fields(record_type)
+        said[record_type] = {
+            "how": F.lit("fenced"),
+            "broker": old["id"],
+            "broker_epoch": old["epoch"],
+            "fenced": F.lit(fenced),
+        }
+    opened = {name: F.col(name) for name in ("broker", *STATE)}
+    return united(
+        staged.events(said).where(F.col("how").isNotNull()),
+        staged.opened("brokers", {"how": F.lit("opened"), **opened}),
     )
-    opened = staged.opened(
-        "brokers", how=F.lit("opened"), **{name: F.col(name) for name in ("broker", *STATE)}
-    )
-    old = [
-        staged.of(
-            record_type,
-            **{
-                **nothing,
-                "how": F.lit("fenced"),
-                "broker": r["id"],
-                "broker_epoch": r["epoch"],
-                "fenced": F.lit(fenced),
-            },
-        )
-        for record_type, fenced in (("FENCE_BROKER_RECORD", True), ("UNFENCE_BROKER_RECORD", False))
-    ]
-    return united(registered, changed, gone, opened, *old)
-
-
-def by_name(things: Column) -> Column:
-    """In the order of their names; a name that comes twice counts as it comes last."""
-    last = F.filter(
-        things,
-        lambda each, at: (
-            ~F.exists(
-                F.slice(things, at + 2, F.size(things)), lambda other: other["name"] == each["name"]
-            )
-        ),
-    )
-    return F.array_sort(last)

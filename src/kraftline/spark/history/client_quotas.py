@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from kraftline.spark.history.staged import Staged, united
+from kraftline.spark.history.entities import Said
+from kraftline.spark.history.staged import fields
 
 
-def quota_events(staged: Staged) -> DataFrame:
-    """Events with the columns of the table, and `there`."""
-    r = F.col("r")
-    return united(
-        staged.of(
-            "CLIENT_QUOTA_RECORD",
-            entity=_in_order(r["entity"]),
-            entity_text=_text(_in_order(r["entity"])),
-            key=r["key"],
-            value=r["value"],
-            there=~r["remove"],
-        ),
-        staged.opened(
-            "client_quotas",
-            entity=F.col("entity"),
-            entity_text=F.col("entity_text"),
-            key=F.col("key"),
-            value=F.col("value"),
-            there=F.lit(True),
-        ),
-    )
+def client_quotas() -> Said:
+    quota = fields("CLIENT_QUOTA_RECORD")
+    entity = _in_order(quota["entity"])
+    columns = {
+        "entity": entity,
+        "entity_text": _text(entity),
+        "key": quota["key"],
+        "value": quota["value"],
+    }
+    return {"CLIENT_QUOTA_RECORD": (~quota["remove"], columns)}
 
 
 def _in_order(entity: Column) -> Column:

@@ -7,12 +7,10 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kraftline.lake.tables import CONFIGS
 from kraftline.metadata.image.configs import BROKER, TOPIC
 from kraftline.metadata.words.values import SECRET_ENDS
 from kraftline.spark.history.codes import name_of
-from kraftline.spark.history.staged import MOMENT, Staged, united
-from kraftline.spark.history.validity import valid_rows
+from kraftline.spark.history.staged import MOMENT, Staged, fields, united
 
 RESOURCES: Final = {
     TOPIC: "topic",
@@ -24,34 +22,38 @@ RESOURCES: Final = {
 
 
 def config_events(staged: Staged, lives: DataFrame) -> DataFrame:
-    """Events with the columns of the table, `there`, and `with_topic`: it went with its topic."""
-    r = F.col("r")
-    columns = {
-        "resource_type": F.col("resource_type"),
-        "resource": F.col("resource"),
-        "name": F.col("name"),
+    """Events with the columns of the table, `there`, `silent` (it came or went with its topic) and
+    `created`: the topic is created by the same unit."""
+    config = fields("CONFIG_RECORD")
+    secret = is_secret(config["name"])
+    said = {
+        "resource_type": name_of(config["resource_type"], RESOURCES),
+        "resource": config["resource_name"],
+        "name": config["name"],
+        "value": F.when(~secret, config["value"]),
+        "is_secret": secret,
+        "there": config["value"].isNotNull(),
     }
+    opened = {name: F.col(name) for name in said if name != "there"}
     set_ = united(
-        staged.of(
-            "CONFIG_RECORD",
-            resource_type=name_of(r["resource_type"], RESOURCES),
-            resource=r["resource_name"],
-            name=r["name"],
-            value=F.when(~is_secret(r["name"]), r["value"]),
-            is_secret=is_secret(r["name"]),
-            there=r["value"].isNotNull(),
-            with_topic=F.lit(False),
-        ),
-        staged.opened(
-            "configs",
-            **columns,
-            value=F.col("value"),
-            is_secret=F.col("is_secret"),
-            there=F.lit(True),
-            with_topic=F.lit(False),
-        ),
+        staged.events({"CONFIG_RECORD": said}),
+        staged.opened("configs", {**opened, "there": F.lit(True)}),
     )
-    return united(set_, _removals(set_, lives) if staged.has("REMOVE_TOPIC_RECORD") else None)
+    new = lives.where(F.col("began_unit").isNotNull()).select(
+        "cluster_id",
+        "leg",
+        F.lit(RESOURCES[TOPIC]).alias("resource_type"),
+        F.col("topic").alias("resource"),
+        F.col("began_unit").alias("unit"),
+        F.lit(True).alias("created"),
+    )
+    told = set_.join(new.distinct(), new.columns[:-1], "left").withColumns(
+        {
+            "created": F.coalesce("created", F.lit(False)),
+            "silent": F.coalesce("created", F.lit(False)) & F.col("there"),
+        }
+    )
+    return united(told, _removals(set_, lives) if staged.has("REMOVE_TOPIC_RECORD") else None)
 
 
 def _removals(events: DataFrame, lives: DataFrame) -> DataFrame:
@@ -81,13 +83,9 @@ def _removals(events: DataFrame, lives: DataFrame) -> DataFrame:
         F.lit(None).cast("string").alias("value"),
         "is_secret",
         F.lit(False).alias("there"),
-        F.lit(True).alias("with_topic"),
+        F.lit(False).alias("created"),
+        F.lit(True).alias("silent"),
     )
-
-
-def config_rows(events: DataFrame, legs: DataFrame) -> DataFrame:
-    """Rows of the table with MOMENT, for whoever needs to know what held when."""
-    return valid_rows(events, legs, CONFIGS)
 
 
 def is_secret(name: Column) -> Column:

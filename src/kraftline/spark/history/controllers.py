@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from kraftline.spark.history.brokers import by_name
-from kraftline.spark.history.staged import Staged, united
+from kraftline.spark.history.entities import Said
+from kraftline.spark.history.staged import fields
 
 
-def controller_events(staged: Staged) -> DataFrame:
-    """Events with the columns of the table, and `there`."""
-    r = F.col("r")
-    unknown = F.exists(r["end_points"], lambda point: ~point["security_protocol"].between(0, 3))
-    there = staged.of(
-        "REGISTER_CONTROLLER_RECORD",
-        controller=F.when(~unknown, r["controller_id"]),
-        incarnation_id=r["incarnation_id"],
-        zk_migration_ready=r["zk_migration_ready"],
-        endpoints=by_name(r["end_points"]),
-        features=by_name(r["features"]),
-        there=F.lit(True),
-    ).where(F.col("controller").isNotNull())
-    columns = ("controller", "incarnation_id", "zk_migration_ready", "endpoints", "features")
-    nothing = {name: F.lit(None).cast(there.schema[name].dataType) for name in columns}
-    gone = staged.of(
-        "UNREGISTER_CONTROLLER_RECORD",
-        **{**nothing, "controller": r["controller_id"], "there": F.lit(False)},
+def controllers() -> Said:
+    controller = fields("REGISTER_CONTROLLER_RECORD")
+    columns = {
+        "controller": controller["controller_id"],
+        "incarnation_id": controller["incarnation_id"],
+        "zk_migration_ready": controller["zk_migration_ready"],
+        "endpoints": by_name(controller["end_points"]),
+        "features": by_name(controller["features"]),
+    }
+    gone = {"controller": fields("UNREGISTER_CONTROLLER_RECORD")["controller_id"]}
+    unknown = F.exists(
+        controller["end_points"], lambda point: ~point["security_protocol"].between(0, 3)
     )
-    opened = {name: F.col(name) for name in columns}
-    return united(there, gone, staged.opened("controllers", **opened, there=F.lit(True)))
+    return {
+        # Null: no node would take it, and all stays as it was.
+        "REGISTER_CONTROLLER_RECORD": (F.when(~unknown, F.lit(True)), columns),
+        "UNREGISTER_CONTROLLER_RECORD": (F.lit(False), gone),
+    }
+
+
+def by_name(things: Column) -> Column:
+    """In the order of their names; a name that comes twice counts as it comes last."""
+    last = F.filter(
+        things,
+        lambda each, at: (
+            ~F.exists(
+                F.slice(things, at + 2, F.size(things)), lambda other: other["name"] == each["name"]
+            )
+        ),
+    )
+    return F.array_sort(last)

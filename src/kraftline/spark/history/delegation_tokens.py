@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from typing import Final
+
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from kraftline.spark.history.staged import Staged, united
+from kraftline.spark.history.entities import Said
+from kraftline.spark.history.staged import fields
+
+# What lies beyond is no time.
+_LAST_MS: Final = (1 << 63) // 1000 - 1
 
 
-def token_events(staged: Staged) -> DataFrame:
-    """Events with the columns of the table, and `there`."""
-    r = F.col("r")
-    who = F.array_append(F.array_append(r["renewers"], r["owner"]), r["requester"])
+def delegation_tokens() -> Said:
+    token = fields("DELEGATION_TOKEN_RECORD")
+    columns = {
+        "token_id": token["token_id"],
+        "owner": token["owner"],
+        "requester": token["requester"],
+        "issue_time": _time(token["issue_timestamp"]),
+        "expiration_time": _time(token["expiration_timestamp"]),
+        "max_time": _time(token["max_timestamp"]),
+        "renewers": token["renewers"],
+    }
+    who = F.array_append(F.array_append(token["renewers"], token["owner"]), token["requester"])
     nameless = F.exists(who, lambda each: ~each.contains(":"))
-    there = staged.of(
-        "DELEGATION_TOKEN_RECORD",
-        token_id=F.when(~nameless, r["token_id"]),
-        owner=r["owner"],
-        requester=r["requester"],
-        issue_time=_time(r["issue_timestamp"]),
-        expiration_time=_time(r["expiration_timestamp"]),
-        max_time=_time(r["max_timestamp"]),
-        renewers=r["renewers"],
-        there=F.lit(True),
-    ).where(F.col("token_id").isNotNull())
-    columns = [name for name in there.columns[-8:] if name != "there"]
-    nothing = {name: F.lit(None).cast(there.schema[name].dataType) for name in columns}
-    gone = staged.of(
-        "REMOVE_DELEGATION_TOKEN_RECORD",
-        **{**nothing, "token_id": r["token_id"], "there": F.lit(False)},
-    )
-    opened = {name: F.col(name) for name in columns}
-    return united(there, gone, staged.opened("delegation_tokens", **opened, there=F.lit(True)))
+    gone = {"token_id": fields("REMOVE_DELEGATION_TOKEN_RECORD")["token_id"]}
+    return {
+        # Null: no node would take it, and all stays as it was.
+        "DELEGATION_TOKEN_RECORD": (F.when(~nameless, F.lit(True)), columns),
+        "REMOVE_DELEGATION_TOKEN_RECORD": (F.lit(False), gone),
+    }
 
 
 def _time(ms: Column) -> Column:
-    return F.timestamp_millis(ms)
+    return F.when(ms.between(-_LAST_MS, _LAST_MS), F.timestamp_millis(ms))

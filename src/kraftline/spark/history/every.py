@@ -6,24 +6,31 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
-from kraftline.lake.tables import TABLES
-from kraftline.spark.history import brokers, configs, partitions, topics
-from kraftline.spark.history.acls import acl_events
-from kraftline.spark.history.changes import changes
-from kraftline.spark.history.client_quotas import quota_events
-from kraftline.spark.history.controllers import controller_events
-from kraftline.spark.history.delegation_tokens import token_events
-from kraftline.spark.history.features import feature_events
+from kraftline.spark.history import brokers, configs, partitions
+from kraftline.spark.history.acls import acls
+from kraftline.spark.history.changes import Found, changes
+from kraftline.spark.history.client_quotas import client_quotas
+from kraftline.spark.history.controllers import controllers
+from kraftline.spark.history.delegation_tokens import delegation_tokens
+from kraftline.spark.history.entities import (
+    entities,
+    entity_rows,
+    said_events,
+    shaped,
+    table_of,
+    unpacked,
+)
+from kraftline.spark.history.features import features
 from kraftline.spark.history.health import health
 from kraftline.spark.history.min_isr import with_min_isr
-from kraftline.spark.history.producer_ids import producer_id_events
-from kraftline.spark.history.scram import scram_events
-from kraftline.spark.history.staged import Keep, OpenRows, Staged
-from kraftline.spark.history.validity import Repeat, history_rows
+from kraftline.spark.history.producer_ids import producer_ids
+from kraftline.spark.history.scram import scram
+from kraftline.spark.history.staged import Keep, OpenRows, Staged, checkpointed
+from kraftline.spark.history.topics import lives, topic_events, topics
 
 
 def history_tables(
-    records: DataFrame, legs: DataFrame, open_rows: OpenRows, keep: Keep = DataFrame.persist
+    records: DataFrame, legs: DataFrame, open_rows: OpenRows, keep: Keep = checkpointed
 ) -> dict[str, DataFrame]:
     """The rows of every history table, `health` and `changes` for the clusters in `legs`, made
     when they are written.
@@ -34,36 +41,36 @@ def history_tables(
     are made of; whoever persists it lets it go when all are written.
     """
     staged = Staged(records, legs, open_rows, keep)
-    topic_events = topics.topic_events(staged)
-    bare = keep(topics.lives(topic_events, legs))
-    config_events = keep(configs.config_events(staged, bare))
-    lives = keep(with_min_isr(bare, configs.config_rows(config_events, legs)))
-    steps = keep(partitions.partition_steps(staged, lives))
+    bare = keep(lives(topic_events(staged), legs))
     broker_events = keep(brokers.broker_events(staged))
-    events = {
-        "topics": topic_events,
-        "brokers": broker_events,
-        "controllers": controller_events(staged),
-        "configs": config_events,
-        "acls": acl_events(staged),
-        "client_quotas": quota_events(staged),
-        "scram": scram_events(staged),
-        "features": feature_events(staged),
-        "producer_ids": producer_id_events(staged),
-        "delegation_tokens": token_events(staged),
-    }
-    taken = {**events, "features": events["features"].where("taken")}
-    made = {
-        name: history_rows(found, legs, TABLES[name], _REPEATS.get(name, Repeat.SAME_IF_EQUAL))
-        for name, found in taken.items()
-    }
-    made["partitions"] = partitions.partitions(steps, legs)
+    config_events = keep(configs.config_events(staged, bare))
+    found = keep(
+        entities(
+            said_events(staged, {name: said() for name, said in _SAID.items()}),
+            shaped("brokers", broker_events),
+            shaped("configs", config_events),
+        )
+    )
+    rows = keep(entity_rows(found, legs))
+    guarded = keep(with_min_isr(bare, unpacked(rows, "configs")))
+    steps = keep(partitions.partition_steps(staged, guarded))
+    told = Found(found, rows, steps, guarded, broker_events, config_events)
     return {
-        **made,
-        "health": health(staged, steps, lives, broker_events),
-        "changes": changes(staged, steps, lives, events, made),
+        **{name: table_of(rows, name) for name in (*_SAID, "brokers", "configs")},
+        "partitions": partitions.partitions(steps, legs),
+        "health": health(staged, steps, guarded, broker_events),
+        "changes": changes(staged, told),
     }
 
 
-# What is kept of SCRAM credentials does not tell whether they are others.
-_REPEATS: Final = {"scram": Repeat.NEW}
+# Tables whose records say all there is to say of a thing.
+_SAID: Final = {
+    "topics": topics,
+    "controllers": controllers,
+    "acls": acls,
+    "client_quotas": client_quotas,
+    "scram": scram,
+    "features": features,
+    "producer_ids": producer_ids,
+    "delegation_tokens": delegation_tokens,
+}

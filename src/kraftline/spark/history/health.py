@@ -31,7 +31,7 @@ from kraftline.spark.history.troubles import (
     min_isr_troubles,
     wanted_replicas,
 )
-from kraftline.spark.history.validity import Repeat, history_rows
+from kraftline.spark.history.validity import spans
 
 _SPAN = ("kind", "topic", "topic_id", "partition", "broker", "detail", "there")
 
@@ -40,15 +40,15 @@ def health(
     staged: Staged, steps: DataFrame, lives: DataFrame, broker_events: DataFrame
 ) -> DataFrame:
     """The table `health`. `lives` are with min.insync.replicas."""
-    spans = {name: F.col(name) for name in _SPAN if name != "there"}
+    span = {name: F.col(name) for name in _SPAN if name != "there"}
     events = united(
         _of_partitions(steps),
         _of_removals(steps),
         _of_settings(steps, lives),
         _of_brokers(broker_events),
-        staged.opened("health", **spans, there=F.lit(True)),
+        staged.opened("health", {**span, "there": F.lit(True)}),
     )
-    return history_rows(events, staged.legs, HEALTH, Repeat.SAME)
+    return spans(events, staged.legs, HEALTH)
 
 
 def _of_partitions(steps: DataFrame) -> DataFrame:

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from kraftline.lake.tables import PARTITIONS
 from kraftline.metadata.partition import MIGRATING, NO_LEADER_CHANGE, RECOVERED, RECOVERING
 from kraftline.spark.history.min_isr import min_isr_at, min_isr_before
-from kraftline.spark.history.staged import MOMENT, Staged, united
+from kraftline.spark.history.staged import MOMENT, Staged, fields, united
 from kraftline.spark.history.topics import LIFE, inside_life
 from kraftline.spark.history.troubles import troubles
 from kraftline.spark.history.validity import ORDER, as_rows, last_at_offset, with_leg_ends
@@ -68,52 +68,55 @@ def partition_rows(steps: DataFrame) -> DataFrame:
 
 
 def _records(staged: Staged) -> DataFrame:
-    r = F.col("r")
-    no_brokers = F.array().cast("array<int>")
-    whole = staged.of(
-        "PARTITION_RECORD",
-        how=F.lit(WHOLE),
-        topic_id=r["topic_id"],
-        partition=r["partition_id"],
-        replicas=r["replicas"],
-        isr=r["isr"],
-        adding_replicas=F.coalesce(r["adding_replicas"], no_brokers),
-        removing_replicas=F.coalesce(r["removing_replicas"], no_brokers),
-        leader=r["leader"],
-        leader_recovery_state=r["leader_recovery_state"],
-        leader_epoch=r["leader_epoch"],
-        partition_epoch=r["partition_epoch"],
-        elr=F.coalesce(r["eligible_leader_replicas"], no_brokers),
-        last_known_elr=F.coalesce(r["last_known_elr"], no_brokers),
-        directories=F.coalesce(r["directories"], F.array().cast("array<string>")),
-    )
-    changes = staged.of(
-        "PARTITION_CHANGE_RECORD",
-        how=F.lit(CHANGE),
-        topic_id=r["topic_id"],
-        partition=r["partition_id"],
-        replicas=r["replicas"],
-        isr=r["isr"],
-        adding_replicas=r["adding_replicas"],
-        removing_replicas=r["removing_replicas"],
-        leader=F.nullif(r["leader"], F.lit(NO_LEADER_CHANGE)),
-        leader_recovery_state=F.nullif(r["leader_recovery_state"], F.lit(-1)),
-        leader_epoch=F.lit(None).cast("int"),
-        partition_epoch=F.lit(None).cast("int"),
-        elr=r["eligible_leader_replicas"],
-        last_known_elr=r["last_known_elr"],
-        directories=r["directories"],
-    )
-    columns = {name: F.col(name) for name in PARTITIONS.columns.names if name in changes.columns}
-    columns = {name: column for name, column in columns.items() if name not in MOMENT}
-    opened = staged.opened("partitions", how=F.lit(WHOLE), **columns)
+    whole, change = fields("PARTITION_RECORD"), fields("PARTITION_CHANGE_RECORD")
+    none = F.array().cast("array<int>")
+    said = {
+        "PARTITION_RECORD": {
+            "how": F.lit(WHOLE),
+            "topic_id": whole["topic_id"],
+            "partition": whole["partition_id"],
+            "replicas": whole["replicas"],
+            "isr": whole["isr"],
+            "adding_replicas": F.coalesce(whole["adding_replicas"], none),
+            "removing_replicas": F.coalesce(whole["removing_replicas"], none),
+            "leader": whole["leader"],
+            "leader_recovery_state": whole["leader_recovery_state"],
+            "leader_epoch": whole["leader_epoch"],
+            "partition_epoch": whole["partition_epoch"],
+            "elr": F.coalesce(whole["eligible_leader_replicas"], none),
+            "last_known_elr": F.coalesce(whole["last_known_elr"], none),
+            "directories": F.coalesce(whole["directories"], none.cast("array<string>")),
+        },
+        "PARTITION_CHANGE_RECORD": {
+            "how": F.lit(CHANGE),
+            "topic_id": change["topic_id"],
+            "partition": change["partition_id"],
+            "replicas": change["replicas"],
+            "isr": change["isr"],
+            "adding_replicas": change["adding_replicas"],
+            "removing_replicas": change["removing_replicas"],
+            "leader": F.nullif(change["leader"], F.lit(NO_LEADER_CHANGE)),
+            "leader_recovery_state": F.nullif(
+                change["leader_recovery_state"], F.lit(-1).cast("tinyint")
+            ),
+            "elr": change["eligible_leader_replicas"],
+            "last_known_elr": change["last_known_elr"],
+            "directories": change["directories"],
+        },
+    }
+    own = [name for name in said["PARTITION_RECORD"] if name != "how"]
+    opened = {"how": F.lit(WHOLE), **{name: F.col(name) for name in own}}
+    # One reading for each type: the files of a type hold only its own struct.
+    records = [staged.events({record_type: columns}) for record_type, columns in said.items()]
     # What no controller writes is passed over, as Kafka's own replay does.
     state = F.col("leader_recovery_state")
     known = state.isNull() | state.isin(RECOVERED, RECOVERING)
-    replicas, directories = F.size("replicas"), F.size("directories")
     named = F.col("replicas").isNotNull() & F.col("directories").isNotNull()
-    fitting = ~named | (directories == 0) | (directories == replicas)
-    return united(whole.where(known & fitting), changes.where(known & fitting), opened)
+    directories = F.size("directories")
+    fitting = ~named | (directories == 0) | (directories == F.size("replicas"))
+    return united(
+        *(found.where(known & fitting) for found in records), staged.opened("partitions", opened)
+    )
 
 
 def in_lives(rows: DataFrame, lives: DataFrame) -> DataFrame:
@@ -144,7 +147,8 @@ def in_lives(rows: DataFrame, lives: DataFrame) -> DataFrame:
 
 def _clears(staged: Staged, lives: DataFrame) -> DataFrame:
     """ClearElr records by the life that they fall into."""
-    found = staged.of("CLEAR_ELR_RECORD", name=F.col("r")["topic_name"])
+    name = fields("CLEAR_ELR_RECORD")["topic_name"]
+    found = staged.events({"CLEAR_ELR_RECORD": {"name": name}})
     named = (F.col("name") == "") | (F.col("name") == F.col("topic"))
     kept = lives.select(*LIFE, "topic", "next_offset", "next_index")
     joined = kept.join(F.broadcast(found), ["cluster_id", "leg"])
@@ -209,7 +213,9 @@ def _compared(merged: DataFrame, partition: WindowSpec) -> DataFrame:
     is_known = F.get(directories, F.lit(0)) != str(MIGRATING)
     some_known = F.size(F.array_remove(directories, str(MIGRATING))) > 0
     unknown = F.array_repeat(F.lit(str(MIGRATING)), F.size("replicas"))
-    filled = F.when(is_known | some_known, directories).otherwise(unknown)
+    # Whether they fit is not known before they are merged: where not, no controller wrote it.
+    fitting = F.size(directories) == F.size("replicas")
+    filled = F.when(fitting & (is_known | some_known), directories).otherwise(unknown)
 
     def counted(epoch: str, count: str) -> Column:
         base = F.when(F.col("how") == WHOLE, F.col(epoch) - F.col(count))

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kraftline.spark.history.staged import Staged, united
+from kraftline.spark.history.entities import Said
+from kraftline.spark.history.staged import fields
 
 
-def producer_id_events(staged: Staged) -> DataFrame:
-    """Events with the columns of the table, and `there`."""
-    r = F.col("r")
-    columns = ("next_producer_id", "broker", "broker_epoch")
-    return united(
-        staged.of(
-            "PRODUCER_IDS_RECORD",
-            next_producer_id=r["next_producer_id"],
-            broker=r["broker_id"],
-            broker_epoch=r["broker_epoch"],
-        ),
-        staged.opened("producer_ids", **{name: F.col(name) for name in columns}),
-    ).withColumn("there", F.lit(True))
+def producer_ids() -> Said:
+    block = fields("PRODUCER_IDS_RECORD")
+    columns = {
+        "next_producer_id": block["next_producer_id"],
+        "broker": block["broker_id"],
+        "broker_epoch": block["broker_epoch"],
+    }
+    return {"PRODUCER_IDS_RECORD": (F.lit(True), columns)}

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from kraftline.metadata.words.security import MECHANISMS
 from kraftline.spark.history.codes import name_of
-from kraftline.spark.history.staged import Staged, united
+from kraftline.spark.history.entities import Said
+from kraftline.spark.history.staged import fields
 
 
-def scram_events(staged: Staged) -> DataFrame:
-    """Events with the columns of the table, and `there`."""
-    r = F.col("r")
-    who = {"user": r["name"], "mechanism": name_of(r["mechanism"], MECHANISMS)}
-    opened = {name: F.col(name) for name in ("user", "mechanism", "iterations")}
-    return united(
-        staged.of(
-            "USER_SCRAM_CREDENTIAL_RECORD", **who, iterations=r["iterations"], there=F.lit(True)
+def scram() -> Said:
+    def whose(record: Column) -> dict[str, Column]:
+        return {"user": record["name"], "mechanism": name_of(record["mechanism"], MECHANISMS)}
+
+    found = fields("USER_SCRAM_CREDENTIAL_RECORD")
+    gone = fields("REMOVE_USER_SCRAM_CREDENTIAL_RECORD")
+    return {
+        "USER_SCRAM_CREDENTIAL_RECORD": (
+            F.lit(True),
+            {**whose(found), "iterations": found["iterations"]},
         ),
-        staged.of(
-            "REMOVE_USER_SCRAM_CREDENTIAL_RECORD",
-            **who,
-            iterations=F.lit(None).cast("int"),
-            there=F.lit(False),
-        ),
-        staged.opened("scram", **opened, there=F.lit(True)),
-    )
+        "REMOVE_USER_SCRAM_CREDENTIAL_RECORD": (F.lit(False), whose(gone)),
+    }

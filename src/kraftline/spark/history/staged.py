@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Final, TypeAlias
 
@@ -10,10 +10,10 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from kraftline.spark.history.effects import MARKERS, transactions, with_effects
-from kraftline.spark.record_table import struct_name, struct_types
+from kraftline.spark.record_table import struct_name
 
 OpenRows: TypeAlias = Callable[[str], DataFrame | None]
-# Computes a frame once for all that is made of it: to persist it, or to write and read it.
+# Computes a frame once for all that is made of it, and cuts it off from what it was made of.
 Keep: TypeAlias = Callable[[DataFrame], DataFrame]
 
 # Where an event stands in the log, when it took effect, and with which others. Within a leg
@@ -33,8 +33,9 @@ MOMENT: Final = (
 _BEFORE_ALL: Final = -1
 
 
-# All but partitions: read once, and kept.
-_MANY: Final = ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD", "NO_OP_RECORD")
+def fields(record_type: str) -> Column:
+    """The struct of a record type."""
+    return F.col(struct_name(record_type))
 
 
 class Staged:
@@ -71,31 +72,19 @@ class Staged:
     def has(self, *types: str) -> bool:
         return any(self.counts.get(each) for each in types)
 
-    def of(self, record_type: str, **columns: Column) -> DataFrame:
-        """The events of one type: MOMENT, and columns that are made of its struct `r`."""
-        if record_type in _MANY:
-            found = with_effects(self._typed(record_type), self.transactions)
-        else:
-            found = self._few
+    def events(self, said: Mapping[str, Mapping[str, Column]]) -> DataFrame:
+        """The records of some types in one reading: MOMENT, and for each type the columns that are
+        made of its `fields`. A column that a type does not have is null."""
+        columns = dict.fromkeys(name for found in said.values() for name in found)
+        there = [record_type for record_type in said if self.has(record_type)]
         # Where there are none, Spark drops all that would follow.
-        wanted = F.col("type") == record_type if self.has(record_type) else F.lit(False)
-        found = found.where(wanted).withColumn("opened", F.lit(False))
-        if record_type in struct_types():
-            found = found.withColumn("r", F.col(struct_name(record_type)))
-        return found.select(*MOMENT, *(column.alias(name) for name, column in columns.items()))
+        wanted = F.col("type").isin(*there) if there else F.lit(False)
+        placed = with_effects(self.records.where(wanted), self.transactions)
+        return placed.withColumn("opened", F.lit(False)).select(
+            *MOMENT, *(_chosen(said, name).alias(name) for name in columns)
+        )
 
-    def _typed(self, *types: str) -> DataFrame:
-        return self.records.where(F.col("type").isin(*types))
-
-    @cached_property
-    def _few(self) -> DataFrame:
-        types = [name for name in struct_types() if name not in _MANY]
-        structs = [struct_name(name) for name in types]
-        found = with_effects(self._typed(*types), self.transactions)
-        own = [name for name in MOMENT if name != "opened"]
-        return self.keep(found.select(*own, "type", *structs))
-
-    def opened(self, table: str, **columns: Column) -> DataFrame | None:
+    def opened(self, table: str, columns: Mapping[str, Column]) -> DataFrame | None:
         """Rows of continued legs that were open, as events; None if there are none."""
         rows = self._open_rows(table)
         if rows is None:
@@ -115,10 +104,24 @@ class Staged:
         return placed.select(*MOMENT, *(column.alias(name) for name, column in columns.items()))
 
 
+def checkpointed(frame: DataFrame) -> DataFrame:
+    """Kept by the executors, as long as something refers to it."""
+    return frame.localCheckpoint()
+
+
 def united(*frames: DataFrame | None) -> DataFrame:
-    """All rows of those that are there, by column name."""
+    """All rows of those that are there, by column name; a column that one lacks is null."""
     found = [frame for frame in frames if frame is not None]
     out = found[0]
     for frame in found[1:]:
-        out = out.unionByName(frame)
+        out = out.unionByName(frame, allowMissingColumns=True)
     return out
+
+
+def _chosen(said: Mapping[str, Mapping[str, Column]], name: str) -> Column:
+    named = [(record_type, found[name]) for record_type, found in said.items() if name in found]
+    (first, column), *others = named
+    chosen = F.when(F.col("type") == first, column)
+    for record_type, column in others:
+        chosen = chosen.when(F.col("type") == record_type, column)
+    return chosen

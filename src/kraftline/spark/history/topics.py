@@ -5,28 +5,30 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kraftline.spark.history.staged import Staged, united
+from kraftline.spark.history.entities import Said
+from kraftline.spark.history.staged import Staged, fields, united
 from kraftline.spark.history.validity import ORDER
 
 # What names a life within its cluster.
 LIFE = ("cluster_id", "leg", "topic_id", "life_offset", "life_index")
 
 
+def topics() -> Said:
+    topic, gone = fields("TOPIC_RECORD"), fields("REMOVE_TOPIC_RECORD")
+    return {
+        "TOPIC_RECORD": (F.lit(True), {"topic": topic["name"], "topic_id": topic["topic_id"]}),
+        "REMOVE_TOPIC_RECORD": (F.lit(False), {"topic_id": gone["topic_id"]}),
+    }
+
+
 def topic_events(staged: Staged) -> DataFrame:
     """Events with `topic_id`, `topic` and `there`."""
-    r = F.col("r")
-    return united(
-        staged.of("TOPIC_RECORD", topic_id=r["topic_id"], topic=r["name"], there=F.lit(True)),
-        staged.of(
-            "REMOVE_TOPIC_RECORD",
-            topic_id=r["topic_id"],
-            topic=F.lit(None).cast("string"),
-            there=F.lit(False),
-        ),
-        staged.opened(
-            "topics", topic_id=F.col("topic_id"), topic=F.col("topic"), there=F.lit(True)
-        ),
-    )
+    said = {
+        record_type: {**columns, "there": there}
+        for record_type, (there, columns) in topics().items()
+    }
+    columns = {"topic_id": F.col("topic_id"), "topic": F.col("topic"), "there": F.lit(True)}
+    return united(staged.events(said), staged.opened("topics", columns))
 
 
 def lives(events: DataFrame, legs: DataFrame) -> DataFrame:

@@ -1,12 +1,11 @@
-"""From events of entities to rows that say from when to when each was true.
+"""From events to rows that say from when to when something was true.
 
-An event says what an entity is after it, or that it is not there (`there` is false). Of several
-that took effect at one offset only the last counts; one that changes nothing makes no row.
+Of several events that took effect at one offset only the last counts; one that changes nothing
+makes no row.
 """
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
@@ -15,7 +14,7 @@ from pyspark.sql import functions as F
 from kraftline.lake.tables import CLOSED, OPEN, Table
 
 ORDER: Final = ("offset", "index")
-_VALIDITY: Final = (
+VALIDITY: Final = (
     "valid_from_offset",
     "valid_from_time",
     "valid_to_offset",
@@ -25,44 +24,22 @@ _VALIDITY: Final = (
 )
 
 
-class Repeat(Enum):
-    """What an entity that was there already is when an event says again what it is."""
-
-    SAME_IF_EQUAL = "the same if all columns are"
-    SAME = "the same"  # for spans: what was said first stays
-    NEW = "new"  # where what makes it different is not kept, as of secrets
-
-
-def history_rows(
-    events: DataFrame, legs: DataFrame, table: Table, repeat: Repeat = Repeat.SAME_IF_EQUAL
-) -> DataFrame:
-    """The rows of a history table from events with its own columns, MOMENT and `there`."""
-    return as_rows(valid_rows(events, legs, table, repeat), table)
-
-
-def valid_rows(
-    events: DataFrame, legs: DataFrame, table: Table, repeat: Repeat = Repeat.SAME_IF_EQUAL
-) -> DataFrame:
-    """The same, still with MOMENT: events that began something, and when it ended."""
+def spans(events: DataFrame, legs: DataFrame, table: Table) -> DataFrame:
+    """The rows of a table whose events turn something on and off (`there`), with its own columns
+    and MOMENT: from the first that turns it on to the next that turns it off."""
     entity = Window.partitionBy("cluster_id", "leg", *table.keys).orderBy(*ORDER)
-    last = last_at_offset(F.lead("at_offset").over(entity))
-    counted = events.withColumn("last", last).where("last")
-    there, was_there = F.col("there"), F.coalesce("was_there", F.lit(False))
-    if repeat is Repeat.SAME_IF_EQUAL:
-        said = F.struct(F.lit(0), *_payload(table))
-        counted = counted.withColumn("before", F.lag(said).over(entity))
-        changed = ~there | ~F.col("before").eqNullSafe(said)
-    else:
-        changed = ~there if repeat is Repeat.SAME else F.lit(True)
-    counted = counted.withColumn("was_there", F.lag("there").over(entity))
-    kept = counted.where((there | was_there) & (~was_there | changed))
-    ended = kept.withColumns(
+    counted = events.withColumn("next_at", F.lead("at_offset").over(entity)).where(
+        last_at_offset(F.col("next_at"))
+    )
+    was_there = F.coalesce(F.lag("there").over(entity), F.lit(False))
+    turned = counted.withColumn("was_there", was_there).where(F.col("there") != F.col("was_there"))
+    ended = turned.withColumns(
         {
             "valid_to_offset": F.lead("at_offset").over(entity),
             "valid_to_time": F.lead("at_time").over(entity),
         }
     ).where("there")
-    return with_leg_ends(ended, legs)
+    return as_rows(with_leg_ends(ended, legs), table)
 
 
 def last_at_offset(next_offset: Column) -> Column:
@@ -93,8 +70,3 @@ def as_rows(rows: DataFrame, table: Table) -> DataFrame:
         "state": F.when(F.col("valid_to_offset").isNull(), F.lit(OPEN)).otherwise(F.lit(CLOSED)),
     }
     return rows.select(*(made.get(name, F.col(name)).alias(name) for name in table.columns.names))
-
-
-def _payload(table: Table) -> list[str]:
-    told = ("cluster_id", *table.keys, *_VALIDITY)
-    return [name for name in table.columns.names if name not in told]

@@ -6,173 +6,145 @@ tells the difference between two images.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kraftline.lake.tables import TABLES
-from kraftline.spark.history.changes.rare import GATHERED, gathered
+from kraftline.spark.history.changes.found import Found
+from kraftline.spark.history.changes.rare import GATHERED, TOLD_BY_STATE, gathered, pairs
+from kraftline.spark.history.partitions import partition_rows
 from kraftline.spark.history.staged import Staged, united
 
-_GAP = ("cluster_id", "leg", "at_offset", "at_time", "epoch")
-# What is told of a thing by its table, where that is all there is to it.
-_PLAIN = {
-    "brokers": "broker",
-    "controllers": "controller",
-    "acls": "acl",
-    "delegation_tokens": "token",
-}
+_HERE = ["cluster_id", "gap"]
 
 
-def over_gaps(staged: Staged, made: Mapping[str, DataFrame]) -> DataFrame | None:
-    """Rows as GATHERED; None if no leg follows another. `made` are the history tables."""
+def over_gaps(staged: Staged, found: Found) -> DataFrame | None:
+    """Rows as GATHERED; None if no leg follows another."""
     if all(row["next_base_offset"] is None for row in staged.leg_rows):
         return None
     gaps = staged.legs.where(F.col("next_base_offset").isNotNull()).select(
         "cluster_id",
-        "leg",
-        "end_offset",
-        F.col("next_base_offset").alias("at_offset"),
-        F.col("next_base_time").alias("at_time"),
-        F.lit(None).cast("int").alias("epoch"),
+        F.col("leg").alias("gap"),
+        F.col("end_offset").alias("missing_from"),
+        F.col("next_base_offset").alias("gap_offset"),
+        F.col("next_base_time").alias("gap_time"),
     )
-    pairs = {name: _pairs(made[name], gaps, name) for name in made}
-    return united(
-        gathered("gap", gaps, F.col("end_offset").alias("first"), F.col("at_offset").alias("last")),
-        *(
-            gathered(what, pairs[name], F.col(TABLES[name].keys[0]), F.col("was"), F.col("now"))
-            for name, what in _PLAIN.items()
-        ),
-        _settings(pairs),
-        _topics(pairs, made, gaps),
-    ).select(*GATHERED)
+    sides = _sides(found.rows, gaps)
+    told = united(
+        gathered("gap", _placed(gaps), *map(F.col, ("missing_from", "gap_offset"))),
+        _things(sides),
+        _topics(sides, found.steps, gaps),
+    )
+    return told.select(*GATHERED)
 
 
-def _pairs(rows: DataFrame, gaps: DataFrame, name: str) -> DataFrame:
-    """What was before a gap and what is behind it, where they differ: structs `was` and `now`."""
-    keys = list(TABLES[name].keys)
-    names = TABLES[name].columns.names
-    own = names[1 : names.index("valid_from_offset")]
-    if name == "delegation_tokens":
-        rows = rows.withColumn("expiration_ms", F.unix_millis("expiration_time"))
-        own = [*own, "expiration_ms"]
-    return _both(rows, gaps, keys, own).where(~F.col("was").eqNullSafe(F.col("now")))
+def _placed(rows: DataFrame) -> DataFrame:
+    """Rows of a gap with the moment at which they are told: when the next leg begins."""
+    return rows.withColumns(
+        {
+            "leg": F.col("gap"),
+            "at_offset": F.col("gap_offset"),
+            "at_time": F.col("gap_time"),
+            "epoch": F.lit(None).cast("int"),
+        }
+    )
 
 
-def _both(rows: DataFrame, gaps: DataFrame, keys: list[str], own: list[str]) -> DataFrame:
-    bounded = rows.drop("committed", "state").join(F.broadcast(gaps), "cluster_id")
-    at = F.col("at_offset")
-
-    def side(holds: Column, name: str) -> DataFrame:
-        return bounded.where(holds).select(*_GAP, *keys, F.struct(*own).alias(name))
-
-    was = side(F.col("valid_to_offset") == at, "was")
-    now = side(F.col("valid_from_offset") == at, "now")
-    on = F.lit(True)
-    for key in (*_GAP, *keys):
-        on = on & F.col(f"was_side.{key}").eqNullSafe(F.col(f"now_side.{key}"))
-    joined = was.alias("was_side").join(now.alias("now_side"), on, "full")
-    common = [F.coalesce(f"was_side.{key}", f"now_side.{key}").alias(key) for key in (*_GAP, *keys)]
-    return joined.select(*common, "was", "now")
+def _before() -> Column:
+    """Whether a row was true when the log broke off."""
+    return (F.col("leg") == F.col("gap")) & (F.col("valid_to_offset") == F.col("gap_offset"))
 
 
-def _settings(pairs: Mapping[str, DataFrame]) -> DataFrame:
-    was, now = F.col("was"), F.col("now")
+def _behind() -> Column:
+    """Whether a row is one that the snapshot behind the gap has."""
+    return F.col("at_offset") == F.col("gap_offset")
+
+
+def _sides(rows: DataFrame, gaps: DataFrame) -> DataFrame:
+    """Every thing on either side of a gap: `was` and `now`."""
+    near = rows.join(F.broadcast(gaps), "cluster_id")
+    key = [*_HERE, "missing_from", "gap_offset", "gap_time", "table", "key"]
+    was = near.where(_before()).select(*key, F.col("state").alias("was"))
+    now = near.where(_behind()).select(*key, F.col("state").alias("now"))
+    return was.join(now, key, "full")
+
+
+def _things(sides: DataFrame) -> DataFrame:
+    changed = sides.where(~F.col("was").eqNullSafe(F.col("now")))
     # Configs come and go with their topic, whose change tells of them.
-    other = pairs["topics"].select(
-        "cluster_id",
-        "leg",
-        F.lit("topic").alias("resource_type"),
-        F.coalesce(now["topic"], was["topic"]).alias("resource"),
+    topics = changed.where(F.col("table") == "topics").select(
+        *_HERE,
+        F.lit("configs").alias("table"),
+        F.coalesce(F.col("now")["topics"]["topic"], F.col("was")["topics"]["topic"]).alias("topic"),
     )
-    kept = pairs["configs"].join(other.distinct(), other.columns, "left_anti")
-    return united(
-        gathered(
-            "config",
-            kept,
-            *map(F.col, ("resource_type", "resource", "name")),
-            F.coalesce(now["is_secret"], was["is_secret"]).alias("is_secret"),
-            now.isNotNull().alias("there"),
-            was.isNotNull().alias("was_there"),
-            was["value"].alias("was"),
-            now["value"].alias("now"),
-        ),
-        gathered(
-            "quota",
-            pairs["client_quotas"],
-            F.coalesce(now["entity"], was["entity"]).alias("entity"),
-            F.col("key"),
-            was["value"].alias("was"),
-            now["value"].alias("now"),
-        ),
-        gathered(
-            "scram",
-            pairs["scram"],
-            F.col("user"),
-            F.col("mechanism"),
-            was["iterations"].alias("was"),
-            now["iterations"].alias("now"),
-        ),
-        gathered(
-            "feature",
-            pairs["features"],
-            F.col("feature"),
-            was["level"].alias("was"),
-            now["level"].alias("now"),
-        ),
+    config = F.coalesce(F.col("now")["configs"], F.col("was")["configs"])
+    topic = F.when(config["resource_type"] == "topic", config["resource"])
+    others = (
+        changed.where(F.col("table").isin(*TOLD_BY_STATE, "features"))
+        .withColumn("topic", topic)
+        .join(topics.distinct(), topics.columns, "left_anti")
     )
+    return pairs(_placed(others))
 
 
-def _topics(
-    pairs: Mapping[str, DataFrame], made: Mapping[str, DataFrame], gaps: DataFrame
-) -> DataFrame:
-    """A row per topic that is not as it was, with its partitions on both sides and all brokers."""
-    changed = united(
-        pairs["topics"].select(*_GAP, "topic_id"), pairs["partitions"].select(*_GAP, "topic_id")
-    ).distinct()
-    names = _both(made["topics"], gaps, ["topic_id"], ["topic"])
-    bounded = made["partitions"].join(F.broadcast(gaps), "cluster_id")
-    columns = [name for name in made["partitions"].columns if not name.startswith("valid_")]
-    left_out = ("cluster_id", "topic", "topic_id", "committed", "state")
-    each = F.struct(*(name for name in columns if name not in left_out))
-    at = F.col("at_offset")
-    partitions = bounded.groupBy("cluster_id", "at_offset", "topic_id").agg(
-        *(
-            F.sort_array(F.collect_list(F.when(holds, each))).alias(name)
-            for name, holds in (
-                ("partitions_was", F.col("valid_to_offset") == at),
-                ("partitions_now", F.col("valid_from_offset") == at),
-            )
-        )
+def _topics(sides: DataFrame, steps: DataFrame, gaps: DataFrame) -> DataFrame:
+    """A row per topic that is not as it was: its partitions on both sides, and all brokers."""
+    names = sides.where(F.col("table") == "topics").select(
+        *_HERE,
+        "gap_offset",
+        "gap_time",
+        F.coalesce(F.col("now")["topics"]["topic_id"], F.col("was")["topics"]["topic_id"]).alias(
+            "topic_id"
+        ),
+        F.col("was")["topics"]["topic"].alias("topic_was"),
+        F.col("now")["topics"]["topic"].alias("topic_now"),
     )
+    each = F.struct(
+        "partition",
+        "leader",
+        "leader_epoch",
+        "partition_epoch",
+        "replicas",
+        "isr",
+        "adding_replicas",
+        "removing_replicas",
+        "leader_recovery_state",
+        "elr",
+        "last_known_elr",
+        "directories",
+    )
+    near = partition_rows(steps).join(F.broadcast(gaps), "cluster_id")
+    partitions = near.groupBy(*_HERE, "topic_id").agg(
+        F.sort_array(F.collect_list(F.when(_before(), each))).alias("partitions_was"),
+        F.sort_array(F.collect_list(F.when(_behind(), each))).alias("partitions_now"),
+    )
+    config = F.col("now")["configs"]
     configs = (
-        made["configs"]
-        .where(F.col("resource_type") == "topic")
-        .join(F.broadcast(gaps), "cluster_id")
-        .where(F.col("valid_from_offset") == at)
-        .groupBy("cluster_id", "at_offset", F.col("resource").alias("topic_now"))
-        .agg(F.collect_list(F.struct("name", "value", "is_secret")).alias("configs"))
-    )
-    brokers = made["brokers"]
-    own = list(brokers.columns[1 : brokers.columns.index("valid_from_offset")])
-    known = (
-        _both(brokers, gaps, ["broker"], own)
-        .groupBy("cluster_id", "at_offset")
-        .agg(F.to_json(F.collect_list(F.struct("was", "now"))).alias("brokers"))
-    )
-    key = ["cluster_id", "at_offset"]
-    rows = (
-        changed.join(names, [*_GAP[:3], "topic_id"])
-        .select(
-            *(changed[name] for name in _GAP),
-            "topic_id",
-            F.col("was")["topic"].alias("topic_was"),
-            F.col("now")["topic"].alias("topic_now"),
+        sides.where((F.col("table") == "configs") & (config["resource_type"] == "topic"))
+        .groupBy(*_HERE, config["resource"].alias("topic_now"))
+        .agg(
+            F.collect_list(
+                F.struct(
+                    config["name"].alias("name"),
+                    config["value"].alias("value"),
+                    config["is_secret"].alias("is_secret"),
+                )
+            ).alias("configs")
         )
-        .join(partitions, [*key, "topic_id"], "left")
-        .join(configs, [*key, "topic_now"], "left")
-        .join(F.broadcast(known), key, "left")
+    )
+    pair = F.struct(F.col("was")["brokers"].alias("was"), F.col("now")["brokers"].alias("now"))
+    brokers = (
+        sides.where(F.col("table") == "brokers")
+        .groupBy(*_HERE)
+        .agg(F.to_json(F.collect_list(pair), {"ignoreNullFields": "false"}).alias("brokers"))
+    )
+    rows = (
+        names.join(partitions, [*_HERE, "topic_id"], "left")
+        .where(
+            ~F.col("topic_was").eqNullSafe(F.col("topic_now"))
+            | ~F.col("partitions_was").eqNullSafe(F.col("partitions_now"))
+        )
+        .join(configs, [*_HERE, "topic_now"], "left")
+        .join(F.broadcast(brokers), _HERE, "left")
     )
     said = ("topic_id", "topic_was", "topic_now", "partitions_was", "partitions_now")
-    return gathered("topic over a gap", rows, *map(F.col, (*said, "configs", "brokers")))
+    return gathered("topic over a gap", _placed(rows), *map(F.col, (*said, "configs", "brokers")))

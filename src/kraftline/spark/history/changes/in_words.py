@@ -15,20 +15,11 @@ from kraftline.inspect.cluster.difference import difference
 from kraftline.lake.tables import TIME
 from kraftline.metadata import words
 from kraftline.metadata.image import MetadataDelta, MetadataImage, Provenance
-from kraftline.metadata.image.acls import Acl
 from kraftline.metadata.image.cluster import ClusterImage
-from kraftline.metadata.image.configs import TOPIC, ConfigResource
-from kraftline.metadata.image.delegation_tokens import DelegationToken
-from kraftline.metadata.image.scram import ScramCredential
+from kraftline.metadata.image.configs import TOPIC
 from kraftline.metadata.partition import RECOVERED, PartitionRegistration
-from kraftline.metadata.registrations import (
-    BrokerRegistration,
-    ControllerRegistration,
-    Listener,
-    SupportedFeature,
-)
+from kraftline.metadata.registrations import BrokerRegistration
 from kraftline.metadata.words import Change
-from kraftline.metadata.words.security import MECHANISMS
 from kraftline.schema.control.frame import ControlType, control_class
 from kraftline.schema.jsonform import from_json
 from kraftline.schema.metadata.config_record import ConfigRecord
@@ -36,14 +27,7 @@ from kraftline.schema.metadata.partition_record import PartitionRecord
 from kraftline.schema.metadata.topic_record import TopicRecord
 from kraftline.schema.metadata.zk_migration_state_record import ZkMigrationStateRecord
 from kraftline.schema.uuids import Uuid
-from kraftline.spark.history.codes import (
-    OPERATIONS,
-    PATTERN_TYPES,
-    PERMISSIONS,
-    RESOURCE_TYPES,
-    number_of,
-)
-from kraftline.spark.history.configs import RESOURCES
+from kraftline.spark.history.changes.by_state import broker, changes_by_state, uuids
 
 TOLD_SCHEMA: Final = pa.schema(
     [
@@ -75,11 +59,10 @@ def in_words(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         found: list[Said] = []
         said = zip(batch.column("what").to_pylist(), batch.column("said").to_pylist(), strict=True)
         for row, (what, text) in enumerate(said):
-            thing = msgspec.json.decode(text)
-            for change in _SAY[what](thing):
+            for change, name in _changes(what, msgspec.json.decode(text)):
                 if not change.minor:
                     taken.append(row)
-                    found.append(_columns(change, thing))
+                    found.append(_columns(change, name))
         moments = batch.select(list(_MOMENT)).take(pa.array(taken, pa.int64()))
         told = pa.RecordBatch.from_pylist(
             found, pa.schema([f for f in TOLD_SCHEMA if f.name not in _MOMENT])
@@ -91,15 +74,28 @@ def in_words(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         )
 
 
-def _columns(change: Change, said: Said) -> Said:
+def _changes(what: str, said: Said) -> Iterator[tuple[Change, str | None]]:
+    """Changes, and the key that they are about where their subject has many."""
+    say = _SAY.get(what)
+    if say is not None:
+        for change in say(said):
+            yield change, said.get("feature")
+        return
+    was, now = (side and side[what] for side in (said["was"], said["now"]))
+    known = now or was
+    name = next((known[key] for key in ("name", "key", "feature") if key in known), None)
+    for change in changes_by_state(what, was, now):
+        yield change, name
+
+
+def _columns(change: Change, name: str | None) -> Said:
     return {
         "kind": change.kind,
         "subject": change.subject,
         "topic": change.topic,
         "partition": change.partition,
         "broker": change.brokers[0] if change.brokers else None,
-        # Of a config, a quota, a feature: the key that its owner has many of.
-        "name": said.get("name") or said.get("key") or said.get("feature"),
+        "name": name,
         "before": _text(change.before),
         "after": _text(change.after),
         "cause": change.because,
@@ -113,133 +109,8 @@ def _text(value: Any) -> str | None:
     return json.dumps(value)
 
 
-def _broker(said: Said) -> Iterable[Change]:
-    number = said["broker"]
-    return words.broker_changes(
-        number, _registration(number, said["was"]), _registration(number, said["now"])
-    )
-
-
-def _registration(number: int, state: Said | None) -> BrokerRegistration | None:
-    if state is None:
-        return None
-    cordoned = state["cordoned_directories"]
-    return BrokerRegistration(
-        id=number,
-        epoch=state["broker_epoch"],
-        incarnation_id=Uuid.parse(state["incarnation_id"]),
-        listeners=_listeners(state),
-        features=_features(state),
-        rack=state["rack"],
-        fenced=state["fenced"],
-        in_controlled_shutdown=state["in_controlled_shutdown"],
-        is_migrating_zk_broker=state["is_migrating_zk_broker"],
-        directories=_uuids(state["directories"]),
-        cordoned_directories=None if cordoned is None else _uuids(cordoned),
-    )
-
-
-def _listeners(state: Said) -> tuple[Listener, ...]:
-    names = ("name", "host", "port", "security_protocol")
-    return tuple(Listener(*(each[name] for name in names)) for each in state["endpoints"])
-
-
-def _features(state: Said) -> tuple[SupportedFeature, ...]:
-    names = ("name", "min_supported_version", "max_supported_version")
-    return tuple(SupportedFeature(*(each[name] for name in names)) for each in state["features"])
-
-
-def _uuids(texts: Iterable[str]) -> tuple[Uuid, ...]:
-    return tuple(map(Uuid.parse, texts))
-
-
-def _controller(said: Said) -> Iterable[Change]:
-    number = said["controller"]
-
-    def state(found: Said | None) -> ControllerRegistration | None:
-        if found is None:
-            return None
-        return ControllerRegistration(
-            id=number,
-            incarnation_id=Uuid.parse(found["incarnation_id"]),
-            zk_migration_ready=found["zk_migration_ready"],
-            listeners=_listeners(found),
-            features=_features(found),
-        )
-
-    return words.controller_changes(number, state(said["was"]), state(said["now"]))
-
-
-def _config(said: Said) -> Iterable[Change]:
-    kind = number_of(said["resource_type"], RESOURCES)
-    was, now = said["was"], said["now"]
-    if said["is_secret"]:
-        # The values are not kept; all that counts is that they are, and are not the same.
-        was = "before" if said["was_there"] else None
-        now = "after" if said["there"] else None
-    change = words.config_change(ConfigResource(kind, said["resource"]), said["name"], was, now)
-    return [] if change is None else [change]
-
-
 def _feature(said: Said) -> Iterable[Change]:
     change = words.feature_change(said["feature"], said["was"] or None, said["now"])
-    return [] if change is None else [change]
-
-
-def _quota(said: Said) -> Iterable[Change]:
-    entity = tuple((each["entity_type"], each["entity_name"]) for each in said["entity"])
-    change = words.quota_change(entity, said["key"], _number(said["was"]), _number(said["now"]))
-    return [] if change is None else [change]
-
-
-def _number(value: float | str | None) -> float | None:
-    # JSON has no infinity: Spark writes it as text.
-    return None if value is None else float(value)
-
-
-def _acl(said: Said) -> Iterable[Change]:
-    def acl(found: Said | None) -> Acl | None:
-        if found is None:
-            return None
-        return Acl(
-            number_of(found["resource_type"], RESOURCE_TYPES),
-            found["resource"],
-            number_of(found["pattern_type"], PATTERN_TYPES),
-            found["principal"],
-            found["host"],
-            number_of(found["operation"], OPERATIONS),
-            number_of(found["permission"], PERMISSIONS),
-        )
-
-    return words.acl_changes(acl(said["was"]), acl(said["now"]))
-
-
-def _scram(said: Said) -> Iterable[Change]:
-    def credential(iterations: int | None, salt: bytes) -> ScramCredential | None:
-        return None if iterations is None else ScramCredential(salt, b"", b"", iterations)
-
-    user = (number_of(said["mechanism"], MECHANISMS), said["user"])
-    change = words.scram_change(
-        user, credential(said["was"], b"before"), credential(said["now"], b"after")
-    )
-    return [] if change is None else [change]
-
-
-def _token(said: Said) -> Iterable[Change]:
-    def token(found: Said | None) -> DelegationToken | None:
-        if found is None:
-            return None
-        return DelegationToken(
-            said["token_id"],
-            found["owner"],
-            found["requester"],
-            tuple(found["renewers"]),
-            found["issue_time"],
-            found["max_time"],
-            found["expiration_ms"],
-        )
-
-    change = words.token_change(token(said["was"]), token(said["now"]))
     return [] if change is None else [change]
 
 
@@ -315,7 +186,7 @@ def _partition(
 ) -> PartitionRegistration:
     return PartitionRegistration(
         tuple(replicas),
-        _uuids(directories),
+        uuids(directories),
         tuple(isr),
         leader,
         0,
@@ -347,7 +218,7 @@ def _transaction(said: Said) -> Iterable[Change]:
 
 
 def _gap(said: Said) -> Iterable[Change]:
-    first, last = said["first"], said["last"]
+    first, last = said["missing_from"], said["gap_offset"]
     text = (
         f"offsets {first} to {last} are missing from the log; until here this has changed, in an "
         "unknown order:"
@@ -370,7 +241,7 @@ def _topic_over_gap(said: Said) -> Iterable[Change]:
 def _brokers(text: str | None) -> tuple[tuple[BrokerRegistration | None, ...], ...]:
     pairs = msgspec.json.decode(text or "[]")
     return tuple(
-        tuple(None if each is None else _registration(each["broker"], each) for each in sides)
+        tuple(map(broker, sides))
         for sides in ((pair.get("was"), pair.get("now")) for pair in pairs)
     )
 
@@ -385,7 +256,9 @@ def _image(said: Said, side: str, brokers: tuple[BrokerRegistration | None, ...]
         delta.replay(TopicRecord(name=name, topic_id=topic_id))
         for each in said[f"partitions_{side}"] or ():
             delta.replay(_whole(topic_id, each))
-        for config in said["configs"] or () if side == "now" else ():
+        # Those of a topic that was there before are told of by themselves.
+        is_new = said["topic_was"] is None
+        for config in said["configs"] or () if is_new else ():
             # With a value that is not kept, since it would not be shown either.
             value = config["value"] if not config["is_secret"] else "hidden"
             record = ConfigRecord(
@@ -407,21 +280,14 @@ def _whole(topic_id: Uuid, each: Said) -> PartitionRecord:
         leader_recovery_state=each["leader_recovery_state"],
         leader_epoch=each["leader_epoch"],
         partition_epoch=each["partition_epoch"],
-        directories=_uuids(each["directories"]),
+        directories=uuids(each["directories"]),
         eligible_leader_replicas=tuple(each["elr"]),
         last_known_elr=tuple(each["last_known_elr"]),
     )
 
 
 _SAY: Final[dict[str, Callable[[Said], Iterable[Change]]]] = {
-    "broker": _broker,
-    "controller": _controller,
-    "config": _config,
     "feature": _feature,
-    "quota": _quota,
-    "acl": _acl,
-    "scram": _scram,
-    "token": _token,
     "topic created": _topic_created,
     "topic deleted": _topic_deleted,
     "partitions added": _partitions_added,

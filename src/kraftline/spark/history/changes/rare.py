@@ -5,23 +5,32 @@ All kinds go through Python together, in one step: they are few, and each has it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kraftline.lake.tables import ACLS, CONTROLLERS, DELEGATION_TOKENS, Table
 from kraftline.metadata.partition import LOST, MIGRATING, UNASSIGNED
-from kraftline.spark.history.brokers import STATE
+from kraftline.spark.history.changes.found import Found
 from kraftline.spark.history.changes.partitions import told_of
 from kraftline.spark.history.effects import ABORT
-from kraftline.spark.history.partitions import WHOLE
-from kraftline.spark.history.staged import Staged, united
+from kraftline.spark.history.features import features as feature_levels
+from kraftline.spark.history.staged import Staged, fields, united
 from kraftline.spark.history.topics import LIFE
 from kraftline.spark.history.validity import ORDER
 
-_MOMENT = ("cluster_id", "leg", "at_offset", "at_time", "epoch")
-GATHERED = (*_MOMENT, "what", "said")
+_MOMENT: Final = ("cluster_id", "leg", "at_offset", "at_time", "epoch")
+GATHERED: Final = (*_MOMENT, "what", "said")
+# Tables of which a change is told by how a thing was and how it is.
+TOLD_BY_STATE: Final = (
+    "brokers",
+    "controllers",
+    "configs",
+    "acls",
+    "client_quotas",
+    "scram",
+    "delegation_tokens",
+)
 
 
 def gathered(what: str, rows: DataFrame, *said: Column) -> DataFrame:
@@ -30,153 +39,53 @@ def gathered(what: str, rows: DataFrame, *said: Column) -> DataFrame:
     return rows.select(*_MOMENT, F.lit(what).alias("what"), json.alias("said"))
 
 
-def puts(
-    what: str, events: DataFrame, table: Table, *, columns: Sequence[str] | None = None
-) -> DataFrame:
-    """Events of a table that has one record per state: how it was and how it is, where they
-    differ."""
-    names = table.columns.names
-    own = list(columns or names[1 : names.index("valid_from_offset")])
-    entity = Window.partitionBy("cluster_id", "leg", *table.keys).orderBy(*ORDER)
-    now = F.when(F.col("there"), F.struct(*own))
-    pairs = events.withColumn("now", now).withColumn("was", F.lag("now").over(entity))
-    told = pairs.where(F.col("unit").isNotNull() & ~F.col("now").eqNullSafe(F.col("was")))
-    return gathered(what, told, *map(F.col, table.keys), F.col("was"), F.col("now"))
-
-
-def brokers(events: DataFrame) -> DataFrame:
-    now = F.when(F.col("there"), F.struct(*STATE))
-    told = events.where(F.col("unit").isNotNull() & ~now.eqNullSafe(F.col("before")))
-    return gathered("broker", told, F.col("broker"), F.col("before").alias("was"), now.alias("now"))
-
-
-def controllers(events: DataFrame) -> DataFrame:
-    return puts("controller", events, CONTROLLERS)
-
-
-def acls(events: DataFrame) -> DataFrame:
-    return puts("acl", events, ACLS)
-
-
-def tokens(events: DataFrame) -> DataFrame:
-    """With the time in ms, as records have it."""
-    ms = events.withColumn("expiration_ms", F.unix_millis("expiration_time"))
-    own = ("owner", "requester", "renewers", "issue_time", "expiration_ms", "max_time")
-    return puts("token", ms, DELEGATION_TOKENS, columns=own)
-
-
-def quotas(events: DataFrame) -> DataFrame:
-    entity = Window.partitionBy("cluster_id", "leg", "entity_text", "key").orderBy(*ORDER)
-    now = F.when(F.col("there"), F.col("value"))
-    pairs = events.withColumn("now", now).withColumn("was", F.lag("now").over(entity))
-    told = pairs.where(F.col("unit").isNotNull() & ~F.col("now").eqNullSafe(F.col("was")))
-    return gathered("quota", told, *map(F.col, ("entity", "key", "was", "now")))
-
-
-def scram(events: DataFrame) -> DataFrame:
-    """Secrets are not kept: credentials that are set again count as others."""
-    user = Window.partitionBy("cluster_id", "leg", "user", "mechanism").orderBy(*ORDER)
-    now = F.when(F.col("there"), F.col("iterations"))
-    pairs = events.withColumn("now", now).withColumn("was", F.lag("now").over(user))
-    told = pairs.where(
-        F.col("unit").isNotNull() & (F.col("now").isNotNull() | F.col("was").isNotNull())
+def things(entities: DataFrame) -> DataFrame:
+    """Whatever has one row for each of its states: how it was and how it is, where they differ."""
+    state, there = F.col("state"), F.col("state").isNotNull()
+    # Of secrets nobody knows whether they are the same.
+    is_secret = there & (
+        (F.col("table") == "scram") | F.coalesce(state["configs"]["is_secret"], F.lit(False))
     )
-    return gathered("scram", told, *map(F.col, ("user", "mechanism", "was", "now")))
+    told = entities.where(
+        F.col("table").isin(*TOLD_BY_STATE)
+        & F.col("unit").isNotNull()
+        & ~F.col("silent")
+        & (~state.eqNullSafe(F.col("was")) | is_secret)
+    )
+    return pairs(told.withColumnRenamed("state", "now"))
 
 
-def features(events: DataFrame) -> DataFrame:
+def pairs(rows: DataFrame) -> DataFrame:
+    """Rows with `table`, `was` and `now` as GATHERED."""
+    said = F.to_json(F.struct("was", "now"), {"ignoreNullFields": "false"})
+    return rows.select(*_MOMENT, F.col("table").alias("what"), said.alias("said"))
+
+
+def features(staged: Staged) -> DataFrame:
     """A level that nobody takes is told of all the same, and is not what was before the next."""
+    ((record_type, (there, columns)),) = feature_levels().items()
+    said = {**columns, "taken": there.isNotNull()}
+    opened = {name: F.col(name) for name in columns}
+    events = united(
+        staged.events({record_type: said}),
+        staged.opened("features", {**opened, "taken": F.lit(True)}),
+    )
     earlier = (
         Window.partitionBy("cluster_id", "leg", "feature")
         .orderBy(*ORDER)
         .rowsBetween(Window.unboundedPreceding, -1)
     )
     taken = F.when(F.col("taken"), F.col("level"))
-    pairs = events.withColumn("was", F.last(taken, ignorenulls=True).over(earlier))
-    told = pairs.where(F.col("unit").isNotNull())
+    told = events.withColumn("was", F.last(taken, ignorenulls=True).over(earlier))
+    told = told.where(F.col("unit").isNotNull())
     return gathered("feature", told, F.col("feature"), F.col("was"), F.col("level").alias("now"))
 
 
-def configs(events: DataFrame, lives: DataFrame) -> DataFrame:
-    """Without those that a topic was created with and those that went with it: its own change
-    tells of them."""
-    key = Window.partitionBy("cluster_id", "leg", "resource_type", "resource", "name").orderBy(
-        *ORDER
-    )
-    pairs = events.withColumns(
-        {
-            "was_there": F.coalesce(F.lag("there").over(key), F.lit(False)),
-            "was": F.lag("value").over(key),
-        }
-    )
-    same = F.col("there").eqNullSafe(F.col("was_there")) & F.col("was").eqNullSafe(F.col("value"))
-    # Of a secret nobody knows whether it is the same.
-    told = pairs.where(
-        F.col("unit").isNotNull()
-        & ~F.col("with_topic")
-        & (F.col("there") | F.col("was_there"))
-        & (~same | (F.col("is_secret") & F.col("there")))
-    )
-    created = lives.where(F.col("began_unit").isNotNull()).select(
-        "cluster_id",
-        "leg",
-        F.col("began_unit").alias("unit"),
-        F.col("topic").alias("resource"),
-        F.lit("topic").alias("resource_type"),
-        F.lit(True).alias("there"),
-    )
-    others = told.join(created, created.columns, "left_anti")
-    columns = ("resource_type", "resource", "name", "is_secret", "there", "was_there", "was")
-    return gathered("config", others, *map(F.col, columns), F.col("value").alias("now"))
-
-
-def topics_created(lives: DataFrame, steps: DataFrame, config_events: DataFrame) -> DataFrame:
-    """Topics that outlast the unit that created them, with their partitions and configs there."""
-    there = ~F.col("removed") | ~F.col("next_unit").eqNullSafe(F.col("began_unit"))
-    found = lives.where(F.col("began_unit").isNotNull() & there)
-    first = (F.col("how") == WHOLE) & (F.col("unit") == F.col("began_unit"))
-    partitions = steps.where(first).groupBy(*LIFE).agg(_factors().alias("factors"))
-    set_ = F.struct("offset", "name", "value", "is_secret")
-    with_it = (
-        config_events.where((F.col("resource_type") == "topic") & F.col("there"))
-        .groupBy(
-            "cluster_id", "leg", F.col("unit").alias("began_unit"), F.col("resource").alias("topic")
-        )
-        .agg(F.sort_array(F.collect_list(set_)).alias("configs"))
-    )
-    rows = (
-        found.join(partitions, [*LIFE], "left")
-        .join(with_it, ["cluster_id", "leg", "began_unit", "topic"], "left")
-        .withColumns(
-            {
-                "at_offset": F.col("began_at"),
-                "at_time": F.col("began_time"),
-                "epoch": F.col("began_epoch"),
-            }
-        )
-    )
-    return gathered("topic created", rows, *map(F.col, ("topic", "topic_id", "factors", "configs")))
-
-
-def topics_deleted(lives: DataFrame, steps: DataFrame) -> DataFrame:
-    last = steps.where(F.col("removed") & F.col("next_at").isNull())
-    partitions = last.groupBy(*LIFE).agg(_factors().alias("factors"))
-    rows = (
-        lives.where("removed")
-        .join(partitions, [*LIFE], "left")
-        .withColumns(
-            {
-                "at_offset": F.col("next_at"),
-                "at_time": F.col("next_time"),
-                "epoch": F.col("next_epoch"),
-            }
-        )
-    )
-    return gathered("topic deleted", rows, *map(F.col, ("topic", "topic_id", "factors")))
-
-
-def partitions_added(steps: DataFrame) -> DataFrame:
-    """New partitions of topics that were there, with how many there are then."""
+def topics(found: Found) -> tuple[DataFrame, DataFrame, DataFrame]:
+    """Topics created, with the partitions and configs that they are created with; topics deleted;
+    and partitions added to topics that were there."""
+    lives, steps = found.lives, found.steps
+    # Each partition's first record, by the records that took effect with it.
     units = (
         steps.where(~F.col("had_before"))
         .groupBy(*LIFE, "topic", "began_unit", "unit")
@@ -187,14 +96,56 @@ def partitions_added(steps: DataFrame) -> DataFrame:
             F.min("epoch").alias("epoch"),
             F.count("*").alias("count"),
             F.min_by(F.struct("partition", "replicas"), "offset").alias("first"),
+            _factors().alias("factors"),
         )
     )
     so_far = Window.partitionBy(*LIFE).orderBy("offset")
-    counted = units.withColumn("total", F.sum("count").over(so_far))
-    added = counted.where(
-        F.col("unit").isNotNull() & ~F.col("unit").eqNullSafe(F.col("began_unit"))
+    created_with = F.col("unit").eqNullSafe(F.col("began_unit")) & F.col("unit").isNotNull()
+    units = units.withColumns({"total": F.sum("count").over(so_far), "created_with": created_with})
+    added = units.where(F.col("unit").isNotNull() & ~F.col("created_with"))
+    new = units.where("created_with").select(*LIFE, "factors")
+    last = steps.where(F.col("removed") & F.col("next_at").isNull())
+    gone = last.groupBy(*LIFE).agg(_factors().alias("factors"))
+    return (
+        _created(lives, new, found.config_events),
+        gathered(
+            "topic deleted",
+            _at(lives.where("removed").join(gone, [*LIFE], "left"), "next"),
+            *map(F.col, ("topic", "topic_id", "factors")),
+        ),
+        gathered("partitions added", added, *map(F.col, ("topic", "count", "total", "first"))),
     )
-    return gathered("partitions added", added, *map(F.col, ("topic", "count", "total", "first")))
+
+
+def _created(lives: DataFrame, partitions: DataFrame, config_events: DataFrame) -> DataFrame:
+    """Topics that outlast the unit that created them."""
+    there = ~F.col("removed") | ~F.col("next_unit").eqNullSafe(F.col("began_unit"))
+    found = lives.where(F.col("began_unit").isNotNull() & there)
+    configs = (
+        config_events.where(F.col("created") & F.col("there"))
+        .groupBy(
+            "cluster_id",
+            "leg",
+            F.col("unit").alias("began_unit"),
+            F.col("resource").alias("topic"),
+        )
+        .agg(F.sort_array(F.collect_list(F.struct("offset", "name", "value"))).alias("configs"))
+    )
+    with_partitions = found.join(partitions, [*LIFE], "left")
+    rows = with_partitions.join(configs, ["cluster_id", "leg", "began_unit", "topic"], "left")
+    said = ("topic", "topic_id", "factors", "configs")
+    return gathered("topic created", _at(rows, "began"), *map(F.col, said))
+
+
+def _at(lives: DataFrame, which: str) -> DataFrame:
+    """At the moment that a life began, or at that of the event that ended it."""
+    return lives.withColumns(
+        {
+            "at_offset": F.col(f"{which}_at"),
+            "at_time": F.col(f"{which}_time"),
+            "epoch": F.col(f"{which}_epoch"),
+        }
+    )
 
 
 def partitions_changed(steps: DataFrame) -> DataFrame:
@@ -233,8 +184,9 @@ def log(staged: Staged) -> DataFrame | None:
             placed = rows.withColumns({"at_offset": F.col("offset"), "at_time": F.col("log_time")})
             found.append(gathered("control", placed, *map(F.col, ("type", "payload", "epoch"))))
     if staged.has("ZK_MIGRATION_STATE_RECORD"):
-        state = staged.of("ZK_MIGRATION_STATE_RECORD", state=F.col("r")["zk_migration_state"])
-        found.append(gathered("migration", state.where(F.col("unit").isNotNull()), F.col("state")))
+        state = fields("ZK_MIGRATION_STATE_RECORD")["zk_migration_state"]
+        events = staged.events({"ZK_MIGRATION_STATE_RECORD": {"state": state}})
+        found.append(gathered("migration", events.where(F.col("unit").isNotNull()), F.col("state")))
     if staged.transactions is not None:
         found.append(_aborted(staged, staged.transactions))
     return united(*found) if found else None
