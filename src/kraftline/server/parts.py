@@ -11,12 +11,14 @@ from msgspec import Struct
 
 
 class FileRange(Struct, frozen=True):
-    """`length` bytes of an open file. `release` is called once they are sent, or never will be."""
+    """`length` bytes of an open file. `release` is called once they are sent, or never will be;
+    `owner` is kept as long as the range is, for files that close themselves."""
 
     descriptor: int
     position: int
     length: int
     release: Callable[[], None] | None = None
+    owner: object = None
 
     def read(self) -> bytes:
         """The bytes themselves; shorter than `length` if the file was cut."""

@@ -1,0 +1,1 @@
+"""One file to an API: its key, what it does, and the function `answer`."""

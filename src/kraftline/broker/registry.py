@@ -1,0 +1,76 @@
+"""Which function answers which API. What is announced is derived from here, so it cannot lie."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import msgspec
+
+from kraftline.schema.api.registry import Api, api
+from kraftline.schema.types import Message, Versions
+from kraftline.server.parts import Part
+
+if TYPE_CHECKING:
+    from kraftline.broker.context import Context
+
+
+class Body(msgspec.Struct, frozen=True):
+    """A response that is encoded already, without its header."""
+
+    parts: list[Part]
+
+
+# None: nothing is answered.
+Response: TypeAlias = Message | Body | None
+Handler: TypeAlias = "Callable[[Any, Context], Response | Awaitable[Response]]"
+
+# The module of broker/apis that answers an API, imported when the first such request comes: a
+# node that is asked little starts quickly. Each has a function `answer(request, context)`.
+MODULES: Final[Mapping[int, str]] = {
+    0: "produce",
+    1: "fetch",
+    2: "list_offsets",
+    3: "metadata",
+    18: "api_versions",
+    19: "create_topics",
+    20: "delete_topics",
+    21: "delete_records",
+    22: "init_producer_id",
+    23: "offset_for_leader_epoch",
+    35: "describe_log_dirs",
+    60: "describe_cluster",
+    75: "describe_topic_partitions",
+}
+# Announced from an older version than is answered, as Kafka does: old clients of librdkafka judge
+# by it which codecs a broker takes.
+_ANNOUNCED_FROM: Final = {0: 0}
+
+
+def answered(key: int) -> Versions | None:
+    """The versions of an API that are answered; None where it is not answered at all."""
+    if key not in MODULES:
+        return None
+    return _stable(api(key))
+
+
+def announced() -> list[tuple[int, int, int]]:
+    """Key, oldest and newest version of every API, for ApiVersions."""
+    found = []
+    for key in sorted(MODULES):
+        versions = _stable(api(key))
+        found.append((key, _ANNOUNCED_FROM.get(key, versions.first), versions.last))
+    return found
+
+
+def handler(key: int) -> Handler:
+    """What answers an API, which must be one of `MODULES`."""
+    found: Handler = import_module(f"kraftline.broker.apis.{MODULES[key]}").answer
+    return found
+
+
+def _stable(known: Api) -> Versions:
+    if not known.latest_unstable:
+        return known.versions
+    return Versions(known.versions.first, known.versions.last - 1)
