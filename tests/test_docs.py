@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from pyspark.sql import SparkSession
 
 from kraftline.cli.history_build import command as build
 from kraftline.cli.main import VERBS, verbs
@@ -74,9 +75,20 @@ def test_builds_in_the_documents_are_understood(command: str) -> None:
     assert build.make_context("build", shlex.split(command)[3:]).params
 
 
-@pytest.mark.parametrize("code", [block for _, block in blocks("python")])
+PYTHON = [block for _, block in blocks("python")]
+
+
+@pytest.mark.parametrize("code", [block for block in PYTHON if "spark" not in block])
 def test_python_in_the_documents_runs(code: str) -> None:
     subprocess.run([sys.executable, "-c", localised(code)], check=True, stdout=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("code", [block for block in PYTHON if "spark" in block])
+def test_spark_in_the_documents_runs(
+    code: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark, "stop", lambda: None)  # it is the session of all tests
+    exec(localised(code), {})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

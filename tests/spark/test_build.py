@@ -18,7 +18,7 @@ from kraftline.errors import KraftlineError, NotKafka
 from kraftline.lake.lake import Lake
 from kraftline.schema import metadata as m
 from kraftline.spark.watch import watch
-from tests.effort import rounds
+from tests.effort import SOAK
 from tests.fixture_files import FIXTURES
 from tests.spark.building import (
     batch,
@@ -211,28 +211,34 @@ def _files(lake: Path) -> set[str]:
     return {str(file.relative_to(lake)) for file in lake.rglob("*.parquet")}
 
 
-_SCRIPT = """
+_BEGINS = """
 import sys
 from pathlib import Path
 from kraftline.spark.session import local_session
-from tests.spark.building import build_topics
+from kraftline.spark.watch import watch
+from tests.spark.building import build_topics, only_topics
 spark = local_session(cores=1)
 print("begins", flush=True)
-build_topics(spark, Path(sys.argv[1]), Path(sys.argv[2]))
+"""
+_BUILD = "build_topics(spark, Path(sys.argv[1]), Path(sys.argv[2]))"
+_WATCH = """
+lake, node = sys.argv[1:]
+watch(spark, [node], lake, cluster_id="c", seconds=0.1, make_tables=only_topics)
 """
 
 
-def test_a_killed_build_leaves_nothing_that_a_rerun_trips_over(
-    spark: SparkSession, tmp_path: Path
+@pytest.mark.parametrize("work", [_BUILD, _WATCH], ids=["build", "watch"])
+def test_a_killed_run_leaves_nothing_that_a_rerun_trips_over(
+    spark: SparkSession, tmp_path: Path, work: str
 ) -> None:
     lake, node = tmp_path / "lake", tmp_path / "node"
     log = b""
-    for number in range(rounds(2)):
+    for number in range(20 if SOAK else 1):
         end = 40 * (number + 1)
         log += topics_log(end - 40, 39) + batch(end - 1, removed(f"t{end - 30}"))
         write_log(node, log)
         run = subprocess.Popen(
-            [sys.executable, "-c", _SCRIPT, str(lake), str(node)],
+            [sys.executable, "-c", _BEGINS + work, str(lake), str(node)],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,

@@ -73,6 +73,7 @@ def command(
     """
     try:
         from kraftline.spark.session import local_session
+        from kraftline.spark.sources.segment_logs import find_logs
         from kraftline.spark.topic_data.export import Export, export
     except ModuleNotFoundError as error:
         raise KraftlineError(f"this needs {error.name}: pip install 'kraftline[spark]'") from None
@@ -88,6 +89,7 @@ def command(
         committed=isolation == "read_committed",
         format=form,
     )
+    find_logs(paths, topics)  # what is wrong with a path is said before Java starts
     spark = local_session("kraftline topic-data")
     with _progress(spark) as stages:
         done = export(spark, wanted, stages.append)

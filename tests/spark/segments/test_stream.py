@@ -18,7 +18,7 @@ import kraftline.spark
 from kraftline.records import Record, build_batch
 from kraftline.records.control import build_end_txn_batch
 from kraftline.storage.names import format_segment_file
-from tests.effort import rounds
+from tests.effort import SOAK
 from tests.oracle.driver import wait_until
 from tests.spark.segments.rows import LOG, NODE
 from tests.spark.segments.test_isolation import consumers_view
@@ -208,7 +208,7 @@ def test_a_killed_query_goes_on_without_loss_or_repetition(
             append(growing, batch(written, count), base=base)
             written += count
 
-    for _ in range(rounds(2)):
+    for _ in range(20 if SOAK else 1):
         write_some()
         query = subprocess.Popen(
             [sys.executable, "-m", "tests.spark.segments.follow", str(growing), str(tmp_path)],

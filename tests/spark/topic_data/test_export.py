@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow.dataset as ds
 import pytest
+from click.testing import CliRunner
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from kraftline.cli.topic_data import command
 from kraftline.errors import KraftlineError
 from kraftline.records import Record, build_batch
 from kraftline.spark.topic_data.export import Export, Exported, export
@@ -172,34 +175,31 @@ def test_nothing_is_left_behind_by_a_run_that_failed(
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
-def test_the_verb_prints_counts_and_exits_1_on_damage(tmp_path: Path) -> None:
-    import subprocess
-    import sys
-
+def test_the_verb_prints_counts_and_exits_1_on_damage(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kraftline.spark.session.local_session", lambda name: spark)
+    monkeypatch.setattr(spark, "stop", lambda: None)
     source = tmp_path / "codec-gzip-0"
     shutil.copytree(NODE / "codec-gzip-0", source)
     log = min(source.glob("*.log"))
     data = bytearray(log.read_bytes())
     data[100] ^= 0xFF
     log.write_bytes(data)
-    command = [sys.executable, "-m", "kraftline", "topic-data", str(source)]
-    done = subprocess.run(
-        [*command, "--to", str(tmp_path / "out"), "--value", "text"],
-        capture_output=True,
-        text=True,
-        check=False,
+    done = CliRunner().invoke(
+        command, [str(source), "--to", str(tmp_path / "out"), "--value", "text"]
     )
-    assert done.returncode == 1, done.stderr
+    assert done.exit_code == 1, done.output
     assert "codec-gzip-0" in done.stdout
     told = [line for line in done.stderr.splitlines() if line.startswith("kraftline: ")]
     assert len(told) == 1
     assert f"{log}, position 0: the checksum" in told[0]
+
+
+def test_a_wrong_path_starts_no_java(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "kraftline", "topic-data", str(tmp_path / "nowhere")]
     wrong = subprocess.run(
-        [*command[:-1], str(tmp_path / "nowhere"), "--to", str(tmp_path / "other")],
-        capture_output=True,
-        text=True,
-        check=False,
+        [*words, "--to", str(tmp_path / "other")], capture_output=True, text=True, check=False
     )
-    assert wrong.returncode == 2
+    assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "no such file or directory" in wrong.stderr
-    assert json.dumps(wrong.stdout) == '""'
