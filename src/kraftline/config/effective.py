@@ -6,20 +6,26 @@ own) and named with the nearest known one: a typing mistake should not go unseen
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
-import javaproperties
 import msgspec
 
 from kraftline.config.key import Key, Type, Value
+from kraftline.config.properties import read_properties
 from kraftline.config.tables import BROKER, TOPIC
 from kraftline.config.values import BadConfig, default_of, parse
 from kraftline.errors import KraftlineError
 
 HIDDEN = "[hidden]"
 DEFAULT = "default"
+OVERRIDE = "override"
+STANDALONE = "standalone"
+# A listener may have settings of its own under this prefix.
+_OF_LISTENER: Final = "listener.name."
+# Spellings that Kafka takes for one another, the newer first.
+_SAME: Final = (("node.id", "broker.id"),)
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -48,12 +54,12 @@ class Config:
         """`given` is name: (text, source)."""
         self._given: dict[str, Setting] = {}
         self.unknown: dict[str, str] = {}
-        for name, (text, source) in given.items():
+        for name, (text, source) in _both(given).items():
             key = BROKER.get(name)
             if key is None:
                 self.unknown[name] = text
             else:
-                self._given[name] = Setting(name, parse(key, text), source)
+                self._given[name] = Setting(name, parse(key, _once(key, text)), source)
         for key in BROKER.values():
             if key.required and key.name not in self._given:
                 raise BadConfig.said(
@@ -109,28 +115,65 @@ class Config:
     def remarks(self) -> Iterator[str]:
         """A line for each key that Kafka does not know."""
         for name in self.unknown:
-            yield f"{name} is not a key of Kafka's{suggestion(name, BROKER)}"
+            if not self._is_of_listener(name):
+                yield f"{name} is not a key of Kafka's{suggestion(name, BROKER)}"
+
+    def of_listener(self, listener: str, name: str) -> Value:
+        """A setting as one listener has it: its own (`listener.name.NAME.KEY`), or all the same."""
+        own = f"{_OF_LISTENER}{listener.lower()}.{name}"
+        text = self.unknown.get(own)
+        return self[name] if text is None else parse(BROKER[name], text)
+
+    def _is_of_listener(self, name: str) -> bool:
+        rest = name.removeprefix(_OF_LISTENER).partition(".")[2]
+        return name.startswith(_OF_LISTENER) and _without_mechanism(rest) in BROKER
 
 
-def suggestion(name: str, keys: Mapping[str, Key]) -> str:
-    near = difflib.get_close_matches(name, keys, n=1, cutoff=0.75)
+def _both(given: Mapping[str, tuple[str, str]]) -> Mapping[str, tuple[str, str]]:
+    """An old spelling stands for the new one where only the old one is there."""
+    return dict(given) | {
+        new: given[old] for new, old in _SAME if old in given and new not in given
+    }
+
+
+def _once(key: Key, text: str) -> str:
+    """Kafka drops what a list has twice before it looks whether something is there twice."""
+    if not key.is_set or "," not in text:
+        return text
+    return ",".join(dict.fromkeys(each.strip() for each in text.split(",")))
+
+
+def _without_mechanism(name: str) -> str:
+    """Settings of SASL may be one mechanism's: `plain.sasl.jaas.config`."""
+    at = name.find("sasl.")
+    return name[at:] if at > 0 else name
+
+
+def suggestion(name: str, keys: Iterable[str]) -> str:
+    import difflib  # only for those who mistype
+
+    near = difflib.get_close_matches(name, list(keys), n=1, cutoff=0.75)
     return f"; did you mean {near[0]}?" if near else ""
 
 
 def read_config(
-    file: Path | None, overrides: Mapping[str, str] | None = None, **standing: str
+    file: str | os.PathLike[str] | None,
+    overrides: Mapping[str, str] | None = None,
+    standing: Mapping[str, str] | None = None,
 ) -> Config:
-    """`standing` are values that count where neither file nor overrides have one (underscores for
-    dots)."""
-    given = {name.replace("_", "."): (text, "standalone") for name, text in standing.items()}
+    """`standing` are values that count where neither file nor overrides have one."""
+    given = {name: (text, STANDALONE) for name, text in (standing or {}).items()}
     if file is not None:
-        try:
-            with file.open("rb") as stream:
-                properties = javaproperties.load(stream)
-        except OSError as problem:
-            raise KraftlineError(f"{file}: {problem.strerror}") from None
-        except (ValueError, javaproperties.InvalidUEscapeError) as problem:
-            raise KraftlineError(f"{file} is not a properties file: {problem}") from None
-        given |= {name: (text, str(file)) for name, text in properties.items()}
-    given |= {name: (text, "override") for name, text in (overrides or {}).items()}
+        given |= {name: (text, str(file)) for name, text in _read_file(file).items()}
+    given |= {name: (text, OVERRIDE) for name, text in (overrides or {}).items()}
     return Config(given)
+
+
+def _read_file(file: str | os.PathLike[str]) -> dict[str, str]:
+    try:
+        with open(file, "rb") as stream:
+            return read_properties(stream.read())
+    except OSError as problem:
+        raise KraftlineError(f"{file}: {problem.strerror}") from None
+    except ValueError as problem:
+        raise KraftlineError(f"{file} is not a properties file: {problem}") from None

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from kraftline.config.properties import read_properties
 from kraftline.errors import Corrupt, KraftlineError
 from kraftline.storage.files import Path, load
 
@@ -49,13 +50,10 @@ class FormatConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_format_config(path: Path) -> FormatConfig:
-    import javaproperties  # only now: it brings in XML and HTTP, which take their time
-
     data, file = load(path, _LIMIT)
     try:
-        # Kafka reads the file as Java does: Latin-1 with \u escapes.
-        found: dict[str, str] = javaproperties.loads(data.decode("latin-1"))
-    except javaproperties.InvalidUEscapeError as error:
+        found = read_properties(data)
+    except ValueError as error:
         raise Corrupt(f"not a Java properties file: {error}", file=file) from error
     return format_config(found)
 

@@ -7,12 +7,12 @@ Java properties file. Keys that this release does not know are kept.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from datetime import datetime
 
 import msgspec
 
+from kraftline.config.properties import format_properties, read_properties
 from kraftline.errors import Corrupt, Unsupported
 from kraftline.schema.uuids import Uuid
 from kraftline.storage.files import Path, Source, load, write_aside
@@ -36,13 +36,10 @@ class MetaProperties(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_meta_properties(source: Source) -> MetaProperties:
-    import javaproperties  # only now: it brings in XML and HTTP, which take their time
-
     data, file = load(source, _LIMIT)
     try:
-        # Latin-1 with \u escapes is what Java reads, whatever was meant.
-        found: dict[str, str] = javaproperties.load(io.StringIO(data.decode("latin-1")))
-    except javaproperties.InvalidUEscapeError as error:
+        found = read_properties(data)
+    except ValueError as error:
         raise Corrupt(f"not a Java properties file: {error}", file=file) from error
     version = _number(found, "version", file) if "version" in found else 0
     if version not in (0, 1):
@@ -80,8 +77,6 @@ def read_meta_properties(source: Source) -> MetaProperties:
 
 def format_meta_properties(properties: MetaProperties, now: datetime | None = None) -> bytes:
     """The file's bytes, with the comment lines that Java puts first."""
-    import javaproperties
-
     found = {"version": str(properties.version)}
     if properties.node_id is not None:
         found["broker.id" if properties.version == 0 else "node.id"] = str(properties.node_id)
@@ -90,8 +85,7 @@ def format_meta_properties(properties: MetaProperties, now: datetime | None = No
     if properties.cluster_id is not None:
         found["cluster.id"] = properties.cluster_id
     ordered = {key: found[key] for key in _ORDER if key in found} | dict(properties.unknown)
-    text: str = javaproperties.dumps(ordered, comments="", timestamp=now or True, ensure_ascii=True)
-    return text.encode("latin-1")
+    return format_properties(ordered, now)
 
 
 def write_meta_properties(path: Path, properties: MetaProperties) -> None:

@@ -1,0 +1,209 @@
+"""Who a node is and where its files are: what `server.properties` must say before a node starts,
+checked as Kafka checks it; and what this release does not do yet, refused in plain words."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import msgspec
+
+from kraftline.config.effective import Config
+from kraftline.config.listeners import Listeners, read_listeners
+from kraftline.config.values import BadConfig
+
+_SERVERS: Final = "controller.quorum.bootstrap.servers"
+_VOTERS: Final = "controller.quorum.voters"
+_ADDRESS: Final = re.compile(r"(\[[0-9a-fA-F:%.]+\]|[^:\[\]\s]+):([0-9]{1,5})")
+_VOTER: Final = re.compile(r"[0-9]{1,10}@" + _ADDRESS.pattern)
+
+
+class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """`log_dirs` and `metadata_log_dir` as they were given; the latter may be one of the former or
+    a directory of its own."""
+
+    node_id: int
+    rack: str | None
+    log_dirs: tuple[str, ...]
+    metadata_log_dir: str
+    listeners: Listeners
+    overrides_by_address: dict[str, int]
+
+
+def node_settings(config: Config) -> NodeSettings:
+    """BadConfig says what Kafka would not start with, or what a node here cannot do yet."""
+    node_id = config.whole("node.id")
+    if config.is_given("broker.id") and config["broker.id"] != node_id:
+        raise _bad("node.id", "You must set `node.id` to the same value as `broker.id`.")
+    listeners = read_listeners(config)
+    _check_quorum(config, node_id, listeners)
+    _check_numbers(config)
+    overrides = _by_address(config)
+    if config["max.connections.per.ip"] == 0 and not overrides:
+        raise _bad(
+            "max.connections.per.ip",
+            "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides "
+            "property is set.",
+        )
+    log_dirs = _log_dirs(config)
+    metadata_log_dir = config["metadata.log.dir"]
+    rack = config["broker.rack"]
+    return NodeSettings(
+        node_id=node_id,
+        rack=None if rack is None else str(rack),
+        log_dirs=log_dirs,
+        metadata_log_dir=log_dirs[0] if metadata_log_dir is None else str(metadata_log_dir),
+        listeners=listeners,
+        overrides_by_address=overrides,
+    )
+
+
+def check_supported(config: Config, settings: NodeSettings) -> None:
+    """What Kafka would start with, and this release does not."""
+    roles = config.texts("process.roles")
+    if set(roles) != {"broker", "controller"}:
+        raise _bad(
+            "process.roles",
+            f"process.roles={','.join(roles)}: a node here is broker and controller at once; set "
+            "process.roles=broker,controller. Joining controllers that run elsewhere is not "
+            "supported yet.",
+        )
+    voters = config.texts(_VOTERS)
+    if len(voters) > 1:
+        raise _bad(
+            _VOTERS,
+            f"{_VOTERS} names {len(voters)} voters: a node here is the only voter of its cluster. "
+            "A quorum of several is Kafka's to run.",
+        )
+    for each in settings.listeners.brokers:
+        if each.is_sasl:
+            raise _bad(
+                "listeners",
+                f"listener {each.name} asks for {each.protocol}: SASL is not supported yet; use "
+                "PLAINTEXT or SSL.",
+            )
+
+
+def _log_dirs(config: Config) -> tuple[str, ...]:
+    found = config.texts("log.dirs") if config.is_given("log.dirs") else config.texts("log.dir")
+    if not found:
+        raise _bad(
+            "log.dirs", "At least one log directory must be defined via log.dirs or log.dir."
+        )
+    return tuple(found)
+
+
+def _check_quorum(config: Config, node_id: int, listeners: Listeners) -> None:
+    roles, voters, servers = (config.texts(key) for key in ("process.roles", _VOTERS, _SERVERS))
+    for entry in voters:
+        if not _VOTER.fullmatch(entry):
+            raise _bad(
+                _VOTERS,
+                f"Invalid configuration value for {_VOTERS}. Each entry should be in the form "
+                "`{id}@{host}:{port}`.",
+            )
+    for entry in servers:
+        if not _ADDRESS.fullmatch(entry):
+            raise _bad(
+                _SERVERS,
+                f"Failed to parse host name from {entry} for the configuration {_SERVERS}. Each "
+                'entry should be in the form "{host}:{port}"',
+            )
+    if not voters and not servers:
+        raise _bad(
+            _SERVERS,
+            f"If using process.roles, either {_SERVERS} must contain the set of bootstrap "
+            f"controllers or {_VOTERS} must contain a parseable set of controllers.",
+        )
+    ids = [int(entry.partition("@")[0]) for entry in voters]
+    said = f"{_VOTERS}=Set({', '.join(map(str, ids))})"
+    if "controller" in roles:
+        if voters and node_id not in ids:
+            raise _bad(
+                _VOTERS,
+                f"If process.roles contains the 'controller' role, the node id {node_id} must be "
+                f"included in the set of voters {said}",
+            )
+        return
+    if node_id in ids:
+        raise _bad(
+            _VOTERS,
+            f"If process.roles contains just the 'broker' role, the node id {node_id} must not be "
+            f"included in the set of voters {said}",
+        )
+    if listeners.controllers:
+        raise _bad(
+            "controller.listener.names",
+            "controller.listener.names must not contain a value appearing in the 'listeners' "
+            "configuration when running KRaft with just the broker role",
+        )
+
+
+def _check_numbers(config: Config) -> None:
+    """Where one number must fit another, or a unit is chosen by several keys."""
+    whole = config.whole
+    if _in_ms(config, "log.roll") < 1:
+        raise _bad("log.roll.ms", "log.roll.ms must be greater than or equal to 1")
+    if _in_ms(config, "log.roll.jitter") < 0:
+        raise _bad("log.roll.jitter.ms", "log.roll.jitter.ms must be greater than or equal to 0")
+    if _retention_ms(config) == 0:
+        raise _bad(
+            "log.retention.ms",
+            "log.retention.ms must be unlimited (-1) or, greater than or equal to 1",
+        )
+    if whole("log.cleaner.dedupe.buffer.size") / whole("log.cleaner.threads") <= 1024 * 1024:
+        raise _bad(
+            "log.cleaner.dedupe.buffer.size",
+            "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.",
+        )
+    if whole("replica.fetch.wait.max.ms") > whole("replica.socket.timeout.ms"):
+        raise _bad(
+            "replica.socket.timeout.ms",
+            "replica.socket.timeout.ms should always be at least replica.fetch.wait.max.ms to "
+            "prevent unnecessary socket timeouts",
+        )
+    queued = whole("queued.max.request.bytes")
+    if 0 < queued < whole("socket.request.max.bytes"):
+        raise _bad(
+            "queued.max.request.bytes",
+            "queued.max.request.bytes must be larger or equal to socket.request.max.bytes",
+        )
+    delay, idle = whole("connection.failed.authentication.delay.ms"), "connections.max.idle.ms"
+    if 0 <= whole(idle) <= delay:
+        raise _bad(
+            idle,
+            f"connection.failed.authentication.delay.ms={delay} should always be less than "
+            f"{idle}={whole(idle)} to prevent failed authentication responses from timing out",
+        )
+
+
+def _in_ms(config: Config, key: str) -> int:
+    given = config[f"{key}.ms"]
+    return given if isinstance(given, int) else config.whole(f"{key}.hours") * 3_600_000
+
+
+def _retention_ms(config: Config) -> int:
+    given, minutes = config["log.retention.ms"], config["log.retention.minutes"]
+    if isinstance(given, int):
+        return given
+    if isinstance(minutes, int):
+        return minutes * 60_000
+    return config.whole("log.retention.hours") * 3_600_000
+
+
+def _by_address(config: Config) -> dict[str, int]:
+    """max.connections.per.ip.overrides: `address:limit, ...`."""
+    key = "max.connections.per.ip.overrides"
+    found: dict[str, int] = {}
+    for entry in filter(None, (each.strip() for each in config.text(key).split(","))):
+        address, colon, limit = entry.rpartition(":")
+        if not colon or not limit.strip().isdecimal():
+            raise _bad(
+                key, f"Error parsing configuration property '{key}': {entry} is not ADDRESS:LIMIT"
+            )
+        found[address.strip()] = int(limit)
+    return found
+
+
+def _bad(key: str, text: str) -> BadConfig:
+    return BadConfig.said(key, text)
