@@ -28,6 +28,7 @@ VERBS = {
     "topic-data": "write the records of topics as Parquet or Delta (with Spark)",
     "snapshot": "write a cluster's metadata as a new snapshot, as it was or mended",
     "format": "make directories ready for a node, as Kafka's storage tool does",
+    "start": "run a Kafka node: broker and controller, no JVM",
     "random-uuid": "draw an id for a cluster or a directory",
 }
 
@@ -35,13 +36,14 @@ VERBS = {
 @click.command(cls=Verbs, said=VERBS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="kraftline %(version)s")
 def verbs() -> None:
-    """Reads and explains Apache Kafka's own files: no broker, no JVM.
+    """Reads and explains Apache Kafka's own files, and serves them as a node: no JVM.
 
     \b
     Examples:
       kraftline info /var/lib/kafka
       kraftline dump /var/lib/kafka/__cluster_metadata-0 --type TOPIC_RECORD
       kraftline verify --first /var/lib/kafka/__cluster_metadata-0
+      kraftline start
     """
 
 

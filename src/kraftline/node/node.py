@@ -1,0 +1,262 @@
+"""A node: broker and controller in one process, put together and taken apart.
+
+Order of a start: the settings are checked, addresses and directories are taken, the metadata log is
+opened and replayed, the controller is active, logs are loaded, the broker's publishers have had the
+first image, it registers and is unfenced; only then do its listeners take connections. Whatever
+goes wrong on the way, everything that was taken is given back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from contextlib import AsyncExitStack, ExitStack
+from types import TracebackType
+from typing import Self
+
+from kraftline.broker.broker import Broker
+from kraftline.broker.cache import MetadataCache
+from kraftline.broker.lifecycle import Lifecycle
+from kraftline.broker.partitions import Partitions
+from kraftline.broker.requests import Requests
+from kraftline.config.effective import Config
+from kraftline.config.node_settings import check_supported, node_settings
+from kraftline.controller.activation import activate
+from kraftline.controller.controller import Controller
+from kraftline.errors import KraftlineError
+from kraftline.metadata.bootstrap import read_bootstrap
+from kraftline.metadata.image import MetadataImage
+from kraftline.metadata.image.configs import TOPIC
+from kraftline.metadata.loader import (
+    MetadataLoader,
+    RoleFaultHandler,
+    SnapshotEmitter,
+    SnapshotGenerator,
+    SnapshotsDisabled,
+)
+from kraftline.node.addresses import (
+    Address,
+    endpoints_of_voter,
+    limits_of,
+    registered_listeners,
+    take_address,
+)
+from kraftline.node.directories import Directories, take_directories
+from kraftline.node.registration import registration_of
+from kraftline.raft import EmbeddedLog, LogSettings
+from kraftline.server.server import Listener
+from kraftline.storage.log import LogConfig, Logs
+from kraftline.storage.log.config import log_config
+
+_logger = logging.getLogger(__name__)
+_WATCH_SECONDS = 0.5
+
+
+class Node:
+    """`await node.start()`, `await node.stop()`; an async context manager too.
+
+    `failed` waits for what keeps a node that runs from going on, and raises it.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.settings = node_settings(config)
+        check_supported(config, self.settings)
+        self.node_id = self.settings.node_id
+        self.addresses: list[Address] = []
+        self.listeners: list[Listener] = []
+        self._logs: list[Logs] = []
+        self._held: AsyncExitStack | None = None
+
+    @property
+    def partitions(self) -> int:
+        return len(self.broker.partitions)
+
+    async def start(self) -> None:
+        """Return once clients are served. KraftlineError or OSError says why not."""
+        async with AsyncExitStack() as held:
+            await self._start(held)
+            self._held = held.pop_all()
+
+    async def stop(self) -> None:
+        """In order: nothing new is taken, everything is flushed, the marker of a clean stop is
+        written."""
+        held, self._held = self._held, None
+        if held is not None:
+            await held.aclose()
+
+    async def failed(self) -> None:
+        while True:
+            await asyncio.sleep(_WATCH_SECONDS)
+            problem = self.loader.failure or self.log.failure
+            if problem is not None:
+                raise problem
+            if all(each.disk.failure is not None for each in self._logs):
+                raise KraftlineError(
+                    "Shutdown broker because all log dirs in "
+                    f"{', '.join(each.path for each in self._logs)} have failed"
+                )
+
+    async def _start(self, held: AsyncExitStack) -> None:
+        self.addresses, self.listeners, self._logs = [], [], []
+        for endpoint in self.settings.listeners.brokers:
+            address = take_address(endpoint)
+            held.callback(address.channel.close)
+            self.addresses.append(address)
+        directories = take_directories(self.settings, held.enter_context(ExitStack()))
+        held.push_async_callback(self._close_logs)
+        for path, reason in directories.unreadable.items():
+            _logger.error("%s is offline: %s", path, reason)
+        self.cluster_id = directories.cluster_id
+        await self._lead(directories, held)
+        await self._load(directories)
+        await self._serve(directories, held)
+
+    async def _lead(self, directories: Directories, held: AsyncExitStack) -> None:
+        """The metadata log is open and replayed, and the controller decides."""
+        self.log = log = await EmbeddedLog.open(
+            directories.metadata,
+            node_id=self.node_id,
+            settings=_metadata_log(self.config),
+            endpoints=endpoints_of_voter(self.settings),
+            lock=directories.locks[directories.metadata],
+        )
+        held.push_async_callback(log.close)
+        self._snapshots = SnapshotsDisabled()
+        self.loader = loader = MetadataLoader(
+            high_watermark=lambda: log.view.end_offset,
+            faults=RoleFaultHandler(fatal=True, action=self._snapshots.on_loading_fault),
+        )
+        loader.start()
+        held.push_async_callback(loader.close)
+        await log.register(loader, quick=True).caught_up()
+        if loader.failure is not None:
+            raise loader.failure
+        self.controller = Controller(log, loader.image, _now)
+        bootstrap = read_bootstrap(directories.metadata)
+        await self.controller.run(lambda image, now: activate(image, bootstrap))
+
+    async def _load(self, directories: Directories) -> None:
+        """Partitions are open as the metadata has them."""
+        image = self.loader.image
+
+        def load() -> None:
+            for path in directories.logs:
+                opened = Logs.open(
+                    path,
+                    lambda topic: self._log_config(image, topic),
+                    threads=self.config.whole("num.recovery.threads.per.data.dir"),
+                    lock=directories.locks[path],
+                    producer_expiration_ms=self.config.whole("producer.id.expiration.ms"),
+                )
+                self._logs.append(opened)
+
+        await asyncio.to_thread(load)
+        for logs in self._logs:
+            for note in logs.notes:
+                _logger.warning("%s", note)
+        cache = MetadataCache()
+        by_id = dict(zip(directories.logs.values(), self._logs, strict=True))
+        partitions = Partitions(self.node_id, by_id, self._log_config)
+        snapshots = SnapshotGenerator(
+            SnapshotEmitter(self.log),
+            RoleFaultHandler("snapshot generation", fatal=False),
+            max_bytes=self.config.whole("metadata.log.max.record.bytes.between.snapshots"),
+            max_interval_ms=self.config.whole("metadata.log.max.snapshot.interval.ms"),
+            disabled=self._snapshots,
+        )
+        await self.loader.install_publishers([cache, partitions, snapshots])
+        self.broker = Broker(
+            node_id=self.node_id,
+            cluster_id=self.cluster_id,
+            config=self.config,
+            cache=cache,
+            partitions=partitions,
+            controller=self.controller,
+            clock=_now,
+        )
+
+    async def _serve(self, directories: Directories, held: AsyncExitStack) -> None:
+        """The cluster knows this broker and has unfenced it; clients may come."""
+        requests = Requests(self.broker)
+        for address in self.addresses:
+            listener = self._listener(address, requests)
+            held.push_async_callback(listener.stop)
+            self.listeners.append(listener)
+        self.lifecycle = Lifecycle(
+            self.controller,
+            registration_of(
+                self.settings,
+                self.cluster_id,
+                registered_listeners(self.settings, self.addresses),
+                tuple(directories.logs.values()),
+                [logs.previous_broker_epoch if logs.was_clean else None for logs in self._logs],
+            ),
+            lambda: self.loader.last_applied_offset,
+            self.config.whole("broker.heartbeat.interval.ms"),
+        )
+        held.push_async_callback(self.lifecycle.stop)
+        await self.lifecycle.start()
+        for listener in self.listeners:
+            await listener.start()
+
+    def _listener(self, address: Address, requests: Requests) -> Listener:
+        endpoint, tls = address.endpoint, None
+        if endpoint.is_tls:
+            from kraftline.node.tls import tls_context  # only for those who use it
+
+            tls = tls_context(self.config, endpoint.name)
+        return Listener(
+            endpoint.name,
+            endpoint.host,
+            address.port,
+            requests.handle,
+            limits=limits_of(self.config, self.settings, endpoint.name),
+            tls=tls,
+            channel=address.channel,
+        )
+
+    async def _close_logs(self) -> None:
+        lifecycle = getattr(self, "lifecycle", None)
+        epoch = -1 if lifecycle is None else lifecycle.broker_epoch
+        for logs in self._logs:
+            try:
+                await asyncio.to_thread(logs.close, epoch)
+            except (
+                KraftlineError
+            ) as problem:  # a failed disk: there is no marker, and that is right
+                _logger.error("%s", problem)
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    def _log_config(self, image: MetadataImage, topic: str) -> LogConfig:
+        return log_config(image.configs.of(TOPIC, topic), self.config)
+
+
+def _metadata_log(config: Config) -> LogSettings:
+    internal = config["internal.metadata.log.segment.bytes"]
+    return LogSettings(
+        segment_bytes=(
+            internal if isinstance(internal, int) else config.whole("metadata.log.segment.bytes")
+        ),
+        segment_ms=config.whole("metadata.log.segment.ms"),
+        retention_bytes=config.whole("metadata.max.retention.bytes"),
+        retention_ms=config.whole("metadata.max.retention.ms"),
+        max_batch_bytes=config.whole("internal.metadata.max.batch.size.in.bytes"),
+        delete_delay_ms=config.whole("internal.metadata.delete.delay.millis"),
+    )
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

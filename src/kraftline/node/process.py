@@ -1,0 +1,101 @@
+"""A node as a process: runs until it is told to stop or cannot go on, and says on stderr what it
+does."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import os
+import signal
+import sys
+import time
+
+import uvloop
+
+from kraftline import __version__
+from kraftline.config.effective import Config
+from kraftline.node.node import Node
+
+_logger = logging.getLogger("kraftline")
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def say_on_stderr() -> None:
+    """Log lines as Kafka's look: time, level, what."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("[%(asctime)s] %(levelname)s %(message)s"))
+    root = logging.getLogger()
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    # It tells each step; people want to know when it is done.
+    logging.getLogger("kraftline.metadata.loader").setLevel(logging.WARNING)
+
+
+def run_node(config: Config) -> None:
+    """Return after an orderly stop; what kept the node from starting or going on is raised."""
+    uvloop.run(_run(config))
+
+
+async def _run(config: Config) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, _told_to_stop, number, stop)
+    node = Node(config)
+    starting = asyncio.create_task(node.start())
+    if not await _first(starting, stop):
+        starting.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await starting
+        await node.stop()
+        return
+    _say_ready(node)
+    # What is there now stays: the collector need not look at it again.
+    gc.freeze()
+    failing = asyncio.create_task(node.failed())
+    try:
+        await _first(failing, stop)
+    finally:
+        failing.cancel()
+        await node.stop()
+    _logger.info("Stopped: everything is flushed.")
+
+
+async def _first(work: asyncio.Task[None], stop: asyncio.Event) -> bool:
+    """Has the work come to its end before someone said stop? What it raised is raised."""
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait((work, stopping), return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not work.done():
+        return False
+    work.result()
+    return True
+
+
+def _told_to_stop(number: signal.Signals, stop: asyncio.Event) -> None:
+    _logger.info("%s: stopping", signal.Signals(number).name)
+    stop.set()
+
+
+def _say_ready(node: Node) -> None:
+    where = ", ".join(map(str, node.addresses))
+    count = f"{node.partitions:,} partition{'' if node.partitions == 1 else 's'}"
+    _logger.info(
+        "Kraftline %s is ready on %s: node %d of cluster %s, %s, started in %.2f s",
+        __version__,
+        where,
+        node.node_id,
+        node.cluster_id,
+        count,
+        _age(),
+    )
+
+
+def _age() -> float:
+    """Seconds since this process began, to the hundredth."""
+    with open("/proc/self/stat", "rb") as file:
+        ticks = int(file.read().rpartition(b")")[2].split()[19])
+    began = ticks / os.sysconf("SC_CLK_TCK")
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - began
