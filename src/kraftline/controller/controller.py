@@ -6,28 +6,95 @@ on it. Nobody is answered before what the answer stands on is committed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias, TypeVar
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from random import Random
+from typing import Final, TypeAlias, TypeVar
 
+from kraftline.config.effective import Config
+from kraftline.controller.activation import activate
+from kraftline.controller.controllers import register_controller
 from kraftline.controller.decision import Decision
+from kraftline.controller.heartbeats import Beating, fence_stale, heartbeat
+from kraftline.controller.producer_ids import allocate_producer_ids
+from kraftline.controller.registration import Registering, register
+from kraftline.controller.sessions import Sessions
+from kraftline.controller.topic_configs import TopicConfigs
+from kraftline.controller.topic_deletion import delete_topics
+from kraftline.controller.topics import TopicRules, create_topics
+from kraftline.metadata.bootstrap import BootstrapMetadata
+from kraftline.metadata.features import supported_features
 from kraftline.metadata.image import MetadataDelta, MetadataImage
 from kraftline.metadata.image.metadata import Provenance
+from kraftline.metadata.random_ids import random_uuid
+from kraftline.metadata.registrations import Listener, SupportedFeature
 from kraftline.metadata.write_options import Versioned
 from kraftline.raft import EmbeddedLog
+from kraftline.schema.api.allocate_producer_ids import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+)
+from kraftline.schema.api.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from kraftline.schema.api.broker_registration import (
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+)
+from kraftline.schema.api.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from kraftline.schema.api.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from kraftline.schema.metadata.abort_transaction_record import AbortTransactionRecord
+from kraftline.schema.metadata.begin_transaction_record import BeginTransactionRecord
+from kraftline.schema.metadata.end_transaction_record import EndTransactionRecord
 from kraftline.schema.metadata.frame import encode_record
+from kraftline.schema.metadata.no_op_record import NoOpRecord
+
+_logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 # From the state and the time (ms) to records and an answer.
 Decide: TypeAlias = Callable[[MetadataImage, int], Decision[T]]
 
+# What a controller writes at once; more is divided, unless it must take effect together.
+_BATCH_RECORDS: Final = 10_000
+# A decision holds whole transactions, so their marks say nothing to a state that has all of it.
+_MARKS: Final = (BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord)
+_NO_OP: Final = Decision(None, [(NoOpRecord(), 0)])
+
 
 class Controller:
-    """Belongs to the event loop of its log. `clock` gives the time in ms."""
+    """Belongs to the event loop of its log. `clock` gives the time in ms, `monotonic` one that
+    never jumps, by which sessions are measured."""
 
-    def __init__(self, log: EmbeddedLog, image: MetadataImage, clock: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        log: EmbeddedLog,
+        image: MetadataImage,
+        clock: Callable[[], int],
+        *,
+        config: Config,
+        cluster_id: str,
+        monotonic: Callable[[], int] = lambda: time.monotonic_ns() // 1_000_000,
+    ) -> None:
         self.log = log
         self.image = image
+        self.cluster_id = cluster_id
+        self.node_id = config.whole("node.id")
+        self.configs = TopicConfigs(config, self.node_id)
+        self.rules = TopicRules(
+            configs=self.configs,
+            partitions=config.whole("num.partitions"),
+            replication_factor=config.whole("default.replication.factor"),
+        )
+        self.sessions = Sessions.activated(
+            image, config.whole("broker.session.timeout.ms"), monotonic()
+        )
+        self._min_isr = config.whole("min.insync.replicas")
+        self._idle_ms = config.whole("metadata.max.idle.interval.ms")
         self._clock = clock
+        self._monotonic = monotonic
+        self._random = Random()
+        self._tasks: list[asyncio.Task[None]] = []
 
     async def run(self, decide: Decide[T]) -> T:
         """Decide on the state as it is now; the answer once it is committed."""
@@ -35,14 +102,128 @@ class Controller:
         now = self._clock()
         decision = decide(self.image, now)
         if decision.records:
-            self._append(decision.records, now)
+            self._append_all(decision, now)
+        if decision.sessions is not None:
+            self.sessions = decision.sessions
         await self.log.commit()
         return decision.response
+
+    async def activate(
+        self,
+        bootstrap: BootstrapMetadata,
+        listeners: Sequence[Listener] = (),
+        *,
+        in_transaction: bool = False,
+    ) -> bool:
+        """Become active: seed an empty log, register this controller with its listeners, and do
+        from now on what is due by time. Whether the cluster is new."""
+        is_new = await self.run(
+            lambda image, now: activate(
+                image, bootstrap, min_isr=self._min_isr, in_transaction=in_transaction
+            )
+        )
+        features = [
+            SupportedFeature(name, *levels) for name, levels in supported_features().items()
+        ]
+        await self.run(
+            lambda image, now: register_controller(
+                image, self.node_id, random_uuid(), listeners, features
+            )
+        )
+        # A broker of this node was in this process, so one that is said to be up is not.
+        self.sessions = self.sessions.expired(self.node_id)
+        await self._fence_stale()
+        if self._idle_ms > 0:
+            self._every(self._idle_ms, self._say_nothing, "controller-no-op")
+        self._every(self.sessions.timeout_ms // 4, self._fence_stale, "controller-fencing")
+        return is_new
+
+    async def close(self) -> None:
+        """Decide nothing more by itself."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+
+    async def register(self, request: BrokerRegistrationRequest) -> BrokerRegistrationResponse:
+        return await self.run(
+            lambda image, now: register(
+                image,
+                request,
+                Registering(
+                    cluster_id=self.cluster_id,
+                    configs=self.configs,
+                    sessions=self.sessions,
+                    end_offset=self.log.end_offset,
+                    now=self._monotonic(),
+                ),
+            )
+        )
+
+    async def heartbeat(self, request: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse:
+        return await self.run(
+            lambda image, now: heartbeat(
+                image,
+                request,
+                Beating(
+                    configs=self.configs,
+                    sessions=self.sessions,
+                    end_offset=self.log.end_offset,
+                    now=self._monotonic(),
+                ),
+            )
+        )
+
+    async def create_topics(self, request: CreateTopicsRequest) -> CreateTopicsResponse:
+        return await self.run(lambda image, now: create_topics(image, request, self.rules))
+
+    async def delete_topics(self, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+        return await self.run(lambda image, now: delete_topics(image, request, self._random))
+
+    async def allocate_producer_ids(
+        self, request: AllocateProducerIdsRequest
+    ) -> AllocateProducerIdsResponse:
+        return await self.run(lambda image, now: allocate_producer_ids(image, request))
+
+    def _append_all(self, decision: Decision[T], now: int) -> None:
+        size = len(decision.records) if decision.is_atomic else _BATCH_RECORDS
+        for start in range(0, len(decision.records), size):
+            self._append(decision.records[start : start + size], now)
 
     def _append(self, records: Sequence[Versioned], now: int) -> None:
         # Replayed first: what cannot be replayed must not get into the log.
         delta = MetadataDelta(self.image)
         for message, _ in records:
-            delta.replay(message)
+            if not isinstance(message, _MARKS):
+                delta.replay(message)
         appended = self.log.append([encode_record(*each) for each in records], timestamp=now)
         self.image = delta.apply(Provenance(appended.end_offset - 1, appended.epoch, now, True))
+
+    async def _fence_stale(self) -> None:
+        while True:
+            fenced = await self.run(
+                lambda image, now: fence_stale(
+                    image, self.configs, self.sessions, self._monotonic()
+                )
+            )
+            if fenced is None:
+                return
+            _logger.warning("broker %d is fenced: its session has ended", fenced)
+
+    async def _say_nothing(self) -> None:
+        await self.run(lambda image, now: _NO_OP)
+
+    def _every(self, interval_ms: int, do: Callable[[], Awaitable[None]], name: str) -> None:
+        async def again_and_again() -> None:
+            while True:
+                await asyncio.sleep(interval_ms / 1000)
+                await do()
+
+        task = asyncio.create_task(again_and_again(), name=name)
+        task.add_done_callback(_tell_why)
+        self._tasks.append(task)
+
+
+def _tell_why(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        _logger.error("%s ended: %s", task.get_name(), task.exception())

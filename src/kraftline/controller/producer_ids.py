@@ -1,4 +1,5 @@
-"""Producer ids are given out in blocks, so that brokers need not ask for each."""
+"""Producer ids are given out in blocks, so that brokers need not ask for each
+(AllocateProducerIds)."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.schema.metadata.producer_ids_record import ProducerIdsRecord
 
 BLOCK = 1000
+_LAST = (1 << 63) - 1
 
 
 def allocate_producer_ids(
@@ -20,7 +22,10 @@ def allocate_producer_ids(
     broker = image.cluster.brokers.get(request.broker_id)
     if broker is None or broker.epoch != request.broker_epoch:
         return Decision(AllocateProducerIdsResponse(error_code=ErrorCode.STALE_BROKER_EPOCH))
-    first = image.producer_ids.next_producer_id
+    # The image says -1 while none was ever given out.
+    first = max(image.producer_ids.next_producer_id, 0)
+    if first > _LAST - BLOCK:
+        return Decision(AllocateProducerIdsResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR))
     record = ProducerIdsRecord(
         broker_id=broker.id, broker_epoch=broker.epoch, next_producer_id=first + BLOCK
     )

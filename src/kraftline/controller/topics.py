@@ -1,62 +1,298 @@
-"""Topics are made and removed."""
+"""Topics are made (CreateTopics).
+
+- Each topic of a request stands for itself: a bad one does not keep others from being made.
+- A topic's records are its name, its configs, then its partitions; ClearElr where a config changes
+  what makes a replica eligible.
+- More than 10,000 partitions or records in one request are refused as a whole.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Sequence
+from random import Random
+
+import msgspec
+
+from kraftline.controller import leaders
+from kraftline.controller.collisions import colliding
 from kraftline.controller.decision import Decision
+from kraftline.controller.java_order import in_string_order
+from kraftline.controller.placement import place, usable_brokers
+from kraftline.controller.refusal import Refusal
+from kraftline.controller.topic_configs import MIN_ISR, TopicConfigs
 from kraftline.metadata.image import MetadataImage
+from kraftline.metadata.image.configs import TOPIC
 from kraftline.metadata.random_ids import random_uuid
+from kraftline.metadata.topic_names import what_is_wrong_with
 from kraftline.metadata.write_options import Versioned
 from kraftline.schema.api.create_topics import (
+    CreatableReplicaAssignment,
     CreatableTopic,
+    CreatableTopicConfigs,
     CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
 from kraftline.schema.api.error_codes import ErrorCode
+from kraftline.schema.metadata.clear_elr_record import ClearElrRecord
+from kraftline.schema.metadata.config_record import ConfigRecord
 from kraftline.schema.metadata.partition_record import PartitionRecord
 from kraftline.schema.metadata.topic_record import TopicRecord
+from kraftline.schema.uuids import Uuid
+from kraftline.storage.names import METADATA_TOPIC
+
+MOST_RECORDS = 10_000
+
+
+class TopicRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What the configuration says of new topics, and where ids and placements come from."""
+
+    configs: TopicConfigs
+    partitions: int
+    replication_factor: int
+    random: Random = msgspec.field(default_factory=Random)
+    new_id: Callable[[], Uuid] = random_uuid
 
 
 def create_topics(
-    image: MetadataImage, request: CreateTopicsRequest
+    image: MetadataImage, request: CreateTopicsRequest, rules: TopicRules
 ) -> Decision[CreateTopicsResponse]:
+    counts = Counter(topic.name for topic in request.topics)
+    twice = in_string_order(name for name, count in counts.items() if count > 1)
+    wanted = [
+        topic
+        for topic in request.topics
+        if counts[topic.name] == 1 and topic.name != METADATA_TOPIC
+    ]
+    try:
+        records, results = _create_all(image, wanted, rules)
+    except Refusal as refusal:
+        refused = tuple(_failed(topic.name, refusal) for topic in request.topics)
+        return Decision(CreateTopicsResponse(topics=refused))
+    duplicate = Refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+    results += [_failed(name, duplicate) for name in twice]
+    if counts[METADATA_TOPIC] == 1:
+        internal = f"Creation of internal topic {METADATA_TOPIC} is prohibited."
+        results.append(_failed(METADATA_TOPIC, Refusal(ErrorCode.INVALID_REQUEST, internal)))
+    response = CreateTopicsResponse(topics=tuple(results))
+    return Decision(response, () if request.validate_only else records)
+
+
+def _create_all(
+    image: MetadataImage, topics: Sequence[CreatableTopic], rules: TopicRules
+) -> tuple[list[Versioned], list[CreatableTopicResult]]:
+    if sum(_partitions(topic, rules) for topic in topics) > MOST_RECORDS:
+        raise Refusal(
+            ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
+        )
     records: list[Versioned] = []
-    results = [_create(image, topic, records) for topic in request.topics]
-    return Decision(CreateTopicsResponse(topics=tuple(results)), records)
+    results = []
+    for topic in topics:
+        try:
+            made, result = _create(image, topic, rules)
+        except Refusal as refusal:
+            results.append(_failed(topic.name, refusal))
+            continue
+        records += made
+        results.append(result)
+        if len(records) > MOST_RECORDS:
+            raise Refusal(
+                ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation."
+            )
+    return records, results
+
+
+def _partitions(topic: CreatableTopic, rules: TopicRules) -> int:
+    if topic.assignments:
+        return len(topic.assignments)
+    return rules.partitions if topic.num_partitions == -1 else max(topic.num_partitions, 0)
+
+
+def _failed(name: str, refusal: Refusal) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=refusal.code, error_message=refusal.message)
 
 
 def _create(
-    image: MetadataImage, topic: CreatableTopic, records: list[Versioned]
-) -> CreatableTopicResult:
-    if image.topics.named(topic.name) is not None:
-        return CreatableTopicResult(
-            name=topic.name,
-            error_code=ErrorCode.TOPIC_ALREADY_EXISTS,
-            error_message=f"Topic '{topic.name}' already exists.",
-        )
-    version = image.features.metadata_version
-    assert version is not None
-    usable = [each for each in image.cluster.brokers.values() if not each.fenced]
-    leader = usable[0]
-    topic_id = random_uuid()
-    count = 1 if topic.num_partitions == -1 else topic.num_partitions
-    records.append((TopicRecord(name=topic.name, topic_id=topic_id), 0))
-    for number in range(count):
-        record = PartitionRecord(
-            partition_id=number,
-            topic_id=topic_id,
-            replicas=(leader.id,),
-            isr=(leader.id,),
-            leader=leader.id,
-            leader_epoch=0,
-            partition_epoch=0,
-            directories=leader.directories[:1] if version.directory_assignment_supported else (),
-        )
-        records.append((record, version.partition_record_version))
-    return CreatableTopicResult(
+    image: MetadataImage, topic: CreatableTopic, rules: TopicRules
+) -> tuple[list[Versioned], CreatableTopicResult]:
+    _check_name(image, topic.name)
+    configs = _configs(topic)
+    if configs:
+        rules.configs.check(configs)
+    replicas = _replicas(image, topic, rules)
+    topic_id = rules.new_id()
+    records: list[Versioned] = [(TopicRecord(name=topic.name, topic_id=topic_id), 0)]
+    records += _config_records(image, topic.name, configs)
+    records += _partition_records(image, topic_id, replicas)
+    result = CreatableTopicResult(
         name=topic.name,
         topic_id=topic_id,
         error_message=None,
-        num_partitions=count,
-        replication_factor=1,
+        num_partitions=len(replicas),
+        replication_factor=len(replicas[0]),
+        configs=tuple(
+            CreatableTopicConfigs(
+                name=each.name, value=each.value, read_only=False, config_source=each.source
+            )
+            for each in rules.configs.effective(image, configs)
+        ),
     )
+    return records, result
+
+
+def _check_name(image: MetadataImage, name: str) -> None:
+    if name in image.topics.ids:
+        raise Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+    other = colliding(image, name)
+    if other is not None:
+        raise Refusal(
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            f"Topic '{name}' collides with existing topic: {other}",
+        )
+    wrong = what_is_wrong_with(name)
+    if wrong is not None:
+        raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {wrong}")
+
+
+def _configs(topic: CreatableTopic) -> dict[str, str]:
+    unset = [each.name for each in topic.configs if each.value is None]
+    if unset:
+        raise Refusal(
+            ErrorCode.INVALID_CONFIG,
+            f"Null value not supported for topic configs: {','.join(unset)}",
+        )
+    return {each.name: each.value for each in topic.configs if each.value is not None}
+
+
+def _config_records(image: MetadataImage, topic: str, configs: dict[str, str]) -> list[Versioned]:
+    records: list[Versioned] = [
+        (
+            ConfigRecord(resource_type=TOPIC, resource_name=topic, name=name, value=configs[name]),
+            0,
+        )
+        for name in in_string_order(configs)
+    ]
+    if MIN_ISR in configs and image.features.elr_enabled:
+        records.append((ClearElrRecord(topic_name=topic), 0))
+    return records
+
+
+def _replicas(
+    image: MetadataImage, topic: CreatableTopic, rules: TopicRules
+) -> list[tuple[int, ...]]:
+    if topic.assignments:
+        return _assigned(image, topic)
+    if topic.replication_factor < -1 or topic.replication_factor == 0:
+        raise Refusal(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "Replication factor must be larger than 0, or -1 to use the default value.",
+        )
+    if topic.num_partitions < -1 or topic.num_partitions == 0:
+        raise Refusal(
+            ErrorCode.INVALID_PARTITIONS,
+            "Number of partitions was set to an invalid non-positive value.",
+        )
+    factor = topic.replication_factor
+    if factor == -1:
+        factor = rules.replication_factor
+    try:
+        placed = place(usable_brokers(image), _partitions(topic, rules), factor, rules.random)
+    except Refusal as refusal:
+        raise Refusal(
+            refusal.code,
+            f"Unable to replicate the partition {factor} time(s): {refusal.message}",
+        ) from None
+    for replicas in placed:
+        if not any(leaders.is_active(image, each) for each in replicas):
+            raise Refusal(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"Unable to replicate the partition {factor} time(s): All brokers are currently "
+                "fenced or in controlled shutdown.",
+            )
+    return placed
+
+
+def _assigned(image: MetadataImage, topic: CreatableTopic) -> list[tuple[int, ...]]:
+    if topic.replication_factor != -1:
+        raise Refusal(
+            ErrorCode.INVALID_REQUEST,
+            "A manual partition assignment was specified, but replication factor was not set to "
+            "-1.",
+        )
+    if topic.num_partitions != -1:
+        raise Refusal(
+            ErrorCode.INVALID_REQUEST,
+            "A manual partition assignment was specified, but numPartitions was not set to -1.",
+        )
+    found: dict[int, tuple[int, ...]] = {}
+    factor: int | None = None
+    for each in topic.assignments:
+        if each.partition_index in found:
+            raise _bad_assignment(
+                f"Found multiple manual partition assignments for partition {each.partition_index}"
+            )
+        _check_assignment(image, each, factor)
+        found[each.partition_index] = each.broker_ids
+        factor = len(each.broker_ids)
+    if sorted(found) != list(range(len(found))):
+        raise _bad_assignment("partitions should be a consecutive 0-based integer sequence")
+    return [found[number] for number in range(len(found))]
+
+
+def _check_assignment(
+    image: MetadataImage, assignment: CreatableReplicaAssignment, factor: int | None
+) -> None:
+    the = "The manual partition assignment includes"
+    if not assignment.broker_ids:
+        raise _bad_assignment(f"{the} an empty replica list.")
+    before = None
+    for broker in sorted(assignment.broker_ids):
+        if broker not in image.cluster.brokers:
+            raise _bad_assignment(f"{the} broker {broker}, but no such broker is registered.")
+        if broker == before:
+            raise _bad_assignment(f"{the} the broker {broker} more than once.")
+        before = broker
+    count = len(assignment.broker_ids)
+    if factor is not None and count != factor:
+        raise _bad_assignment(
+            f"{the} a partition with {count} replica(s), but this is not consistent with previous "
+            f"partitions, which have {factor} replica(s)."
+        )
+    if not any(leaders.is_active(image, each) for each in assignment.broker_ids):
+        raise _bad_assignment(
+            "All brokers specified in the manual partition assignment for partition "
+            f"{assignment.partition_index} are fenced or in controlled shutdown."
+        )
+
+
+def _bad_assignment(message: str) -> Refusal:
+    return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+
+
+def _partition_records(
+    image: MetadataImage, topic_id: Uuid, placed: Sequence[tuple[int, ...]]
+) -> list[Versioned]:
+    version = image.features.metadata_version
+    assert version is not None
+    active = {each for each in image.cluster.brokers if leaders.is_active(image, each)}
+    directory = {each: leaders.default_directory(image, each) for each in image.cluster.brokers}
+    records: list[Versioned] = []
+    for number, replicas in enumerate(placed):
+        isr = tuple(each for each in replicas if each in active)
+        record = PartitionRecord(
+            partition_id=number,
+            topic_id=topic_id,
+            replicas=replicas,
+            isr=isr,
+            leader=isr[0],
+            leader_epoch=0,
+            partition_epoch=0,
+            directories=(
+                tuple(directory[each] for each in replicas)
+                if version.directory_assignment_supported
+                else ()
+            ),
+        )
+        records.append((record, version.partition_record_version))
+    return records

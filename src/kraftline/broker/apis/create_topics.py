@@ -1,11 +1,15 @@
-"""CreateTopics (key 19), versions 2-7: the controller decides."""
+"""CreateTopics (key 19), versions 2-7. KIP-464, KIP-525.
+
+- The controller decides, topic by topic; what was made is committed when the answer goes out.
+- From version 5 on the answer has every config of a new topic, and where its value is from.
+- Unlike with ZooKeeper of old, `timeout_ms` never cuts an answer short: nothing is waited for.
+"""
 
 from __future__ import annotations
 
 from kraftline.broker.context import Context
-from kraftline.controller.topics import create_topics
 from kraftline.schema.api.create_topics import CreateTopicsRequest, CreateTopicsResponse
 
 
 async def answer(request: CreateTopicsRequest, context: Context) -> CreateTopicsResponse:
-    return await context.broker.controller.run(lambda image, now: create_topics(image, request))
+    return await context.broker.controller.create_topics(request)

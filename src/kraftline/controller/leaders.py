@@ -1,0 +1,118 @@
+"""What happens to partitions when brokers come and go: who leads, who is in sync."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from kraftline.controller.partition_changes import Circumstances, Election, partition_change
+from kraftline.controller.topic_configs import TopicConfigs
+from kraftline.metadata.image import MetadataImage
+from kraftline.metadata.partition import (
+    MIGRATING,
+    NO_LEADER,
+    UNASSIGNED,
+    PartitionRegistration,
+)
+from kraftline.metadata.write_options import Versioned
+from kraftline.schema.uuids import Uuid
+
+# Stands for no broker where one may be named.
+NOBODY = -1
+
+
+def is_active(image: MetadataImage, broker: int) -> bool:
+    """Whether a broker may be in sync and lead."""
+    found = image.cluster.brokers.get(broker)
+    return found is not None and not found.fenced and not found.in_controlled_shutdown
+
+
+def default_directory(image: MetadataImage, broker: int) -> Uuid:
+    """Where a broker will keep a new replica, as far as that is known: it is where it has only
+    one directory; else the broker will tell."""
+    found = image.cluster.brokers.get(broker)
+    if found is None or len(found.directories) > 1:
+        return UNASSIGNED
+    return found.directories[0] if found.directories else MIGRATING
+
+
+def leads_any(image: MetadataImage, broker: int) -> bool:
+    return any(
+        partition.leader == broker
+        for topic in image.topics.by_id.values()
+        for partition in topic.partitions
+    )
+
+
+def after_leaving(image: MetadataImage, configs: TopicConfigs, broker: int) -> Iterator[Versioned]:
+    """A broker is fenced or shuts down: it is in sync nowhere and leads nothing."""
+    return _updates(image, configs, lambda each: broker in each.isr, removed=broker)
+
+
+def after_coming(image: MetadataImage, configs: TopicConfigs, broker: int) -> Iterator[Versioned]:
+    """A broker is unfenced: partitions that have no leader may have one now."""
+    return _updates(image, configs, lambda each: each.leader == NO_LEADER, added=broker)
+
+
+def after_losing_data(
+    image: MetadataImage, configs: TopicConfigs, broker: int
+) -> Iterator[Versioned]:
+    """A broker registers after it was killed: what it has cannot be trusted to be complete."""
+    yield from _updates(image, configs, lambda each: broker in each.isr, lost_data=broker)
+    yield from _updates(image, configs, lambda each: broker in each.elr, lost_data=broker)
+
+
+def after_losing_directories(
+    image: MetadataImage, configs: TopicConfigs, broker: int, directories: frozenset[Uuid]
+) -> Iterator[Versioned]:
+    """Directories of a broker failed: its replicas in them are out of sync."""
+    return _updates(
+        image,
+        configs,
+        lambda each: each.directory(broker) in directories,
+        removed=broker,
+    )
+
+
+def _updates(
+    image: MetadataImage,
+    configs: TopicConfigs,
+    concerns: Callable[[PartitionRegistration], bool],
+    *,
+    removed: int = NOBODY,
+    added: int = NOBODY,
+    lost_data: int = NOBODY,
+) -> Iterator[Versioned]:
+    version = image.features.metadata_version
+    assert version is not None
+    gone = {removed, lost_data} - {NOBODY}
+
+    def may_lead(broker: int, partition: PartitionRegistration) -> bool:
+        if broker in gone or not (broker == added or is_active(image, broker)):
+            return False
+        registered = image.cluster.brokers.get(broker)
+        directory = partition.directory(broker)
+        return (
+            registered is not None
+            and directory is not None
+            and registered.has_online_directory(directory)
+        )
+
+    for topic in sorted(image.topics.by_id.values(), key=lambda topic: topic.name):
+        concerned = [(number, each) for number, each in topic.items() if concerns(each)]
+        if not concerned:
+            continue
+        is_unclean = configs.unclean_elections(image, topic.name)
+        around = Circumstances(
+            version=version,
+            has_elr=image.features.elr_enabled,
+            min_isr=min(configs.min_isr(image, topic.name), len(topic.partitions[0].replicas)),
+            may_lead=may_lead,
+            directory_of=lambda broker: default_directory(image, broker),
+            election=Election.UNCLEAN if is_unclean else Election.ONLINE,
+            lost_data=() if lost_data == NOBODY else (lost_data,),
+        )
+        for number, partition in concerned:
+            isr = tuple(each for each in partition.isr if each not in gone)
+            change = partition_change(partition, topic.id, number, around, isr=isr)
+            if change is not None:
+                yield change
