@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
-from kraftline.schema.api.registry import Api, api
+from kraftline.schema.api.error_codes import ErrorCode
+from kraftline.schema.api.registry import Api, api, response_class
 from kraftline.schema.types import Message, Versions
 from kraftline.server.parts import Part
 
@@ -68,6 +69,19 @@ def handler(key: int) -> Handler:
     """What answers an API, which must be one of `MODULES`."""
     found: Handler = import_module(f"kraftline.broker.apis.{MODULES[key]}").answer
     return found
+
+
+def failure(key: int, request: Any, error: ErrorCode, context: Context) -> Response:
+    """The answer of an API to a request that could not be carried out: what the function `failed`
+    of its module makes, or the error alone where the answer begins with one. None: neither."""
+    module = import_module(f"kraftline.broker.apis.{MODULES[key]}")
+    made: Callable[[Any, ErrorCode, Context], Response] | None = getattr(module, "failed", None)
+    if made is not None:
+        return made(request, error, context)
+    response = response_class(key)
+    if "error_code" not in response.__struct_fields__:
+        return None
+    return response(error_code=error)  # type: ignore[call-arg]  # just seen that it has it
 
 
 def _stable(known: Api) -> Versions:

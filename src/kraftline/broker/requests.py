@@ -1,17 +1,22 @@
 """From a frame to an answer: header, registry, decoding, the API's function, encoding.
 
-A request that Kafka would not answer closes the connection, with the reason in the log.
+A request that Kafka would not answer closes the connection, with the reason in the log. Bytes that
+are left over behind a request are ignored, as Kafka does. What an API's function raises becomes the
+error response of its API; where that has no place for an error the connection is closed.
 """
 
 from __future__ import annotations
 
+import logging
 import struct
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from kraftline.broker.context import Context
-from kraftline.broker.registry import Body, Handler, Response, answered, handler
+from kraftline.broker.registry import Body, Response, answered, failure, handler
+from kraftline.controller.refusal import Refusal
 from kraftline.errors import BadData
+from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.schema.api.registry import (
     api,
     request_class,
@@ -28,8 +33,11 @@ if TYPE_CHECKING:
     from kraftline.broker.broker import Broker
 
 API_VERSIONS: Final = 18
-_HEAD: Final = struct.Struct(">hhi")
+# Key, version, correlation id, and how long the client's id is (-1: it has none).
+_HEAD: Final = struct.Struct(">hhih")
 _correlation = struct.Struct(">i").pack
+
+_logger = logging.getLogger(__name__)
 
 
 class Requests:
@@ -42,32 +50,40 @@ class Requests:
     def handle(self, frame: bytes, connection: Connection) -> Answer | Awaitable[Answer]:
         if len(frame) < _HEAD.size:
             raise CloseConnection(f"{len(frame)} bytes are not a request")
-        key, version, correlation_id = _HEAD.unpack_from(frame)
+        key, version, correlation_id, length = _HEAD.unpack_from(frame)
         route = self._routes.get((key, version))
         if route is None:
             route = self._route(key, version)
-        source = Reader(frame, _HEAD.size)
+        after = _HEAD.size + max(length, 0)
+        if after > len(frame):
+            raise CloseConnection(f"{route}: a client id of {length} bytes")
+        # Whatever bytes a client calls itself by: they are its own affair.
+        client_id = None if length < 0 else frame[_HEAD.size : after].decode("utf-8", "replace")
+        source = Reader(frame, after)
         try:
-            client_id = source.nullable_string()
             if route.flexible_header:
                 _skip_tags(source)
             request = route.read(source)
         except BadData as problem:
-            raise CloseConnection(f"{route.name} version {version}: {problem}") from problem
-        context = Context(self._broker, connection, route.version, client_id)
-        response = route.answer(request, context)
+            raise CloseConnection(f"{route}: {problem}") from problem
+        context = Context(self._broker, connection, version, client_id)
+        try:
+            response = route.answer(request, context)
+        except Exception as problem:
+            response = route.fail(request, context, problem)
         if response is None or isinstance(response, (Message, Body)):
             return route.encode(correlation_id, response)
-        return _later(route, correlation_id, response)
+        return _later(route, correlation_id, response, request, context)
 
     def _route(self, key: int, version: int) -> _Route:
         versions = answered(key)
-        if versions is None or (version not in versions and key != API_VERSIONS):
-            name = api(key).name if versions is not None else f"API {key}"
-            raise CloseConnection(f"{name} version {version} is not answered")
-        assert versions is not None
+        if versions is None:
+            raise CloseConnection(f"API {key} is not answered")
+        if version not in versions and key != API_VERSIONS:
+            raise CloseConnection(f"{api(key).name} version {version} is not answered")
         route = _Route(key, version, version in versions)
-        self._routes[key, version] = route
+        if version in versions:
+            self._routes[key, version] = route
         return route
 
 
@@ -77,18 +93,36 @@ class _Route:
     def __init__(self, key: int, version: int, known: bool) -> None:
         self.key = key
         self.version = version
-        self.name = api(key).name
-        self.answer: Handler = handler(key)
+        self.answer = handler(key)
         if known:
             self.flexible_header = request_header_version(key, version) == 2
             self.flexible_answer = response_header_version(key, version) == 1
             self.read = reader(request_class(key), version)
             self.written = version
         else:
-            # Only ApiVersions comes here: it is answered in version 0, which all understand.
-            self.flexible_header = self.flexible_answer = False
+            # Only ApiVersions comes here: what is behind the header is not looked at, and it is
+            # answered in version 0, which all understand.
+            self.flexible_header = version >= api(key).flexible.first
+            self.flexible_answer = False
             self.read = lambda source: request_class(key)()
             self.written = 0
+
+    def __str__(self) -> str:
+        return f"{api(self.key).name} version {self.version}"
+
+    def fail(self, request: Any, context: Context, problem: Exception) -> Response:
+        """What the client is told instead of an answer."""
+        if isinstance(problem, CloseConnection):
+            raise problem
+        if isinstance(problem, Refusal):
+            code = problem.code
+        else:
+            code = ErrorCode.UNKNOWN_SERVER_ERROR
+            _logger.error("%s of %s failed", self, context.connection.peer, exc_info=problem)
+        response = failure(self.key, request, code, context)
+        if response is None:
+            raise CloseConnection(f"{self} failed, and its answer has no place for an error")
+        return response
 
     def encode(self, correlation_id: int, response: Response) -> Answer:
         if response is None:
@@ -103,8 +137,18 @@ class _Route:
         return [head, *cast("list[Part]", out.parts())]
 
 
-async def _later(route: _Route, correlation_id: int, response: Awaitable[Response]) -> Answer:
-    return route.encode(correlation_id, await response)
+async def _later(
+    route: _Route,
+    correlation_id: int,
+    response: Awaitable[Response],
+    request: Any,
+    context: Context,
+) -> Answer:
+    try:
+        made = await response
+    except Exception as problem:
+        made = route.fail(request, context, problem)
+    return route.encode(correlation_id, made)
 
 
 def _skip_tags(source: Reader) -> None:
