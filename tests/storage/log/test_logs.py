@@ -123,9 +123,9 @@ def test_a_deleted_partition_is_renamed_now_and_gone_later(directory: Path) -> N
         log.append(one(), 0)
     with pytest.raises(LogClosed):
         log.read(0, 1000)
-    assert checkpoint(directory, "recovery-point-offset") == {"orders-1": 0}
-    # The same name is free at once.
+    # The same name is free at once, and what was known of the old partition is forgotten first.
     assert logs.create("orders", 0, Uuid.parse("AAAAAAAAAAAAAAAAAAAAAQ")).end_offset == 0
+    assert checkpoint(directory, "recovery-point-offset") == {"orders-1": 0}
     clock.now += 1000
     logs.remove_deleted()
     assert not renamed.exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -49,13 +50,22 @@ class LogConfig(msgspec.Struct, frozen=True, kw_only=True):
     timestamp_before_max_ms: int = _NEVER
     timestamp_after_max_ms: int = 3_600_000
     preallocate: bool = False
+    min_insync_replicas: int = 1
 
 
 def log_config(
     overrides: Mapping[str, str] | None = None, broker: Config | None = None
 ) -> LogConfig:
-    """The config of a topic: what it sets itself, then the broker's defaults, then Kafka's."""
-    given = overrides or {}
+    """The config of a topic: what it sets itself, then the broker's defaults, then Kafka's.
+
+    Most topics set nothing: equal configs are one object.
+    """
+    return _log_config(tuple(sorted((overrides or {}).items())), broker)
+
+
+@lru_cache(1024)
+def _log_config(overrides: tuple[tuple[str, str], ...], broker: Config | None) -> LogConfig:
+    given = dict(overrides)
 
     def value(name: str) -> Value:
         if name in given:
@@ -94,6 +104,7 @@ def log_config(
         timestamp_before_max_ms=whole("message.timestamp.before.max.ms"),
         timestamp_after_max_ms=whole("message.timestamp.after.max.ms"),
         preallocate=bool(value("preallocate")),
+        min_insync_replicas=whole("min.insync.replicas"),
     )
 
 

@@ -20,7 +20,7 @@ class Disk:
     ) -> None:
         self.path = path
         self.failure: DirectoryOffline | None = None
-        self._on_failure = on_failure
+        self.on_failure = on_failure
 
     def failed(self, error: OSError, doing: str) -> StorageFailed:
         """What to raise for an error of the disk."""
@@ -34,8 +34,8 @@ class Disk:
         what = f"{self.path}: {doing}: {error.strerror or error}"
         if self.failure is None:
             self.failure = DirectoryOffline(f"{what}; the log directory is offline from now on")
-            if self._on_failure is not None:
-                self._on_failure(self.failure)
+            if self.on_failure is not None:
+                self.on_failure(self.failure)
         return DirectoryOffline(str(self.failure))
 
     def check(self) -> None:

@@ -180,8 +180,9 @@ class LogFiles:
             if following is None or up_to < following.base_offset:
                 bound = segment.find(up_to)
                 end = end if bound is None else bound[0]
-        length = max(max_bytes, found.size) if at_least_one else max_bytes
-        length = min(length, end - start)
+        if max_bytes < found.size and not at_least_one:
+            return NOTHING
+        length = min(max(max_bytes, found.size), end - start)
         return FileRange(segment.file, start, length) if length > 0 else NOTHING
 
     def aborted(self, found: Found, given: FileRange, offset: int, end: int) -> list[AbortedTxn]:

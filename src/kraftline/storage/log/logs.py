@@ -33,7 +33,7 @@ from kraftline.storage.log.partition_log import (
     PartitionLog,
     wall_clock,
 )
-from kraftline.storage.log.problems import DirectoryOffline
+from kraftline.storage.log.problems import DirectoryOffline, LogClosed
 from kraftline.storage.log.removals import Removals
 from kraftline.storage.log.segments import RecentlyRead
 from kraftline.storage.log_dir import LogDirectory, PartitionPlace, read_log_directory
@@ -74,6 +74,9 @@ class Logs:
         self._removals = Removals()
         self._recent = RecentlyRead()
         self._logs: dict[tuple[str, int], PartitionLog] = {}
+        # Gone since the last checkpoint: what the checkpoints say of them must not be believed of
+        # a new partition that has the same name.
+        self._moved_away: set[tuple[str, int]] = set()
         self._checkpointing = threading.Lock()
         self._own_lock = DirectoryLock(self.path) if lock is None else None
 
@@ -119,13 +122,22 @@ class Logs:
     def size(self) -> int:
         return sum(log.size for log in self)
 
-    def create(self, topic: str, partition: int, topic_id: Uuid | None = None) -> PartitionLog:
-        """A partition's log, new where it is not there yet."""
+    def create(
+        self,
+        topic: str,
+        partition: int,
+        topic_id: Uuid | None = None,
+        config: LogConfig | None = None,
+    ) -> PartitionLog:
+        """A partition's log, new where it is not there yet; `config` where it is known better than
+        by the topic's name."""
         found = self._logs.get((topic, partition))
         if found is None:
+            if (topic, partition) in self._moved_away:
+                self.checkpoint()
             name = format_partition(PartitionName(topic, partition))
             # Nothing is there to be recovered, so the stop was as good as a clean one.
-            found = self._open(os.path.join(self.path, name), topic, Stopped(), topic_id)
+            found = self._open(os.path.join(self.path, name), topic, Stopped(), topic_id, config)
             self._logs[topic, partition] = found
         return found
 
@@ -139,26 +151,42 @@ class Logs:
 
     def checkpoint(self) -> None:
         """Write recovery points, log start offsets and high watermarks. In any thread."""
-        logs = sorted(self, key=lambda log: (log.topic, log.partition))
-        moved = [log for log in logs if log.start_offset > log.segments[0].base_offset]
-        # One at a time: each writes aside under the same name.
-        with self._checkpointing, self._doing("writing checkpoints"):
-            self._write(RECOVERY_POINTS, logs, lambda log: log.recovery_point)
-            self._write(LOG_START_OFFSETS, moved, lambda log: log.start_offset)
-            self._write(HIGH_WATERMARKS, logs, lambda log: log.high_watermark)
+        moved_away = set(self._moved_away)
+        self.checkpoint_recovery_points()
+        self.checkpoint_start_offsets()
+        self.checkpoint_high_watermarks()
+        self._moved_away -= moved_away
+
+    def checkpoint_recovery_points(self) -> None:
+        self._write(RECOVERY_POINTS, lambda log: log.recovery_point)
+
+    def checkpoint_start_offsets(self) -> None:
+        """Only those that no segment's name tells."""
+        self._write(
+            LOG_START_OFFSETS,
+            lambda log: log.start_offset,
+            lambda log: log.start_offset > log.segments[0].base_offset,
+        )
+
+    def checkpoint_high_watermarks(self) -> None:
+        self._write(HIGH_WATERMARKS, lambda log: log.high_watermark)
 
     def flush_due(self) -> int:
         """Flush the logs whose flush.ms has passed; how many. In any thread."""
         now = self._clock()
         due = [log for log in self if log.flush_due(now)]
         for log in due:
-            log.flush()
+            with contextlib.suppress(LogClosed):  # deleted meanwhile
+                log.flush()
         return len(due)
 
     def delete_old(self) -> int:
         """Delete segments by each log's retention, and remove what was deleted long enough ago;
         how many segments. In any thread."""
-        count = sum(log.delete_old_segments() for log in self)
+        count = 0
+        for log in self:
+            with contextlib.suppress(LogClosed):  # deleted meanwhile
+                count += log.delete_old_segments()
         self.remove_deleted()
         return count
 
@@ -212,6 +240,7 @@ class Logs:
             for log in pool.map(load, self._sorted_out(there)):
                 self._logs[log.topic, log.partition] = log
                 self.notes += log.opening.lines()
+        self._moved_away = {*recovery_points, *starts, *watermarks}.difference(self._logs)
 
     def _take_marker(self, there: LogDirectory) -> None:
         """The marker goes before anything is opened: a crash from now on is a crash."""
@@ -240,11 +269,16 @@ class Logs:
         return found
 
     def _open(
-        self, path: str, topic: str, stopped: Stopped, topic_id: Uuid | None = None
+        self,
+        path: str,
+        topic: str,
+        stopped: Stopped,
+        topic_id: Uuid | None = None,
+        config: LogConfig | None = None,
     ) -> PartitionLog:
         return PartitionLog.open(
             path,
-            self._config_of(topic),
+            self._config_of(topic) if config is None else config,
             stopped=stopped,
             topic_id=topic_id,
             disk=self.disk,
@@ -264,14 +298,20 @@ class Logs:
             self._removals.add(away, self._clock() + log.config.file_delete_delay_ms)
         else:
             self.left_alone.append(away)
-        self.checkpoint()
+        self._moved_away.add((topic, partition))
         return True
 
     def _write(
-        self, name: str, logs: Iterable[PartitionLog], offset: Callable[[PartitionLog], int]
+        self,
+        name: str,
+        offset: Callable[[PartitionLog], int],
+        wanted: Callable[[PartitionLog], bool] = lambda log: True,
     ) -> None:
+        logs = sorted(filter(wanted, self), key=lambda log: (log.topic, log.partition))
         entries = [PartitionOffset(log.topic, log.partition, offset(log)) for log in logs]
-        write_if_other(os.path.join(self.path, name), format_offset_checkpoint(entries))
+        # One at a time: each writes aside under the same name.
+        with self._checkpointing, self._doing("writing checkpoints"):
+            write_if_other(os.path.join(self.path, name), format_offset_checkpoint(entries))
 
     @contextlib.contextmanager
     def _doing(self, what: str) -> Iterator[None]:

@@ -171,7 +171,7 @@ class PartitionLog:
             )
             log = cls(files, name.topic, name.partition, loaded, clock)
             if topic_id is not None:
-                log._claim(topic_id)
+                log.claim(topic_id)
         return log
 
     def __repr__(self) -> str:
@@ -190,6 +190,21 @@ class PartitionLog:
     def configure(self, config: LogConfig) -> None:
         """The topic's config has changed; it counts from the next append on."""
         self._files.config = config
+
+    def claim(self, topic_id: Uuid) -> None:
+        """The log is this topic's: noted where it was nobody's, else InconsistentTopicId."""
+        if self.topic_id is None:
+            path = os.path.join(self.directory, partition_metadata.NAME)
+            with (
+                self.disk.doing(f"noting the topic of {self.name}"),
+                open(path, "wb") as file,
+            ):
+                file.write(format_partition_metadata(PartitionMetadata(topic_id)))
+            self.topic_id = topic_id
+        elif self.topic_id != topic_id:
+            raise InconsistentTopicId(
+                f"{self.directory} has the topic id {self.topic_id}, not {topic_id}"
+            )
 
     @property
     def size(self) -> int:
@@ -292,8 +307,8 @@ class PartitionLog:
         at_least_one: bool = True,
     ) -> FileRange:
         """The bytes from the batch on that has the offset, below `up_to` (the log's end unless
-        told). With `at_least_one`, a first batch larger than `max_bytes` is given whole.
-        OffsetOutOfRange outside of the log."""
+        told). A first batch larger than `max_bytes` is given whole with `at_least_one`, else not
+        at all. OffsetOutOfRange outside of the log."""
         if up_to is None or up_to >= self.end_offset:
             up_to = None
         found = self._found(offset, up_to)
@@ -514,17 +529,6 @@ class PartitionLog:
     def _let_go(self) -> None:
         self._is_closed = True
         self._files.let_go()
-
-    def _claim(self, topic_id: Uuid) -> None:
-        if self.topic_id is None:
-            path = os.path.join(self.directory, partition_metadata.NAME)
-            with open(path, "wb") as file:
-                file.write(format_partition_metadata(PartitionMetadata(topic_id)))
-            self.topic_id = topic_id
-        elif self.topic_id != topic_id:
-            raise InconsistentTopicId(
-                f"{self.directory} has the topic id {self.topic_id}, not {topic_id}"
-            )
 
     # Inside; no lock is needed
 
