@@ -1,73 +1,62 @@
 """The partitions of this broker: which it leads, and the logs that are theirs.
 
-A publisher: logs are made, led, and deleted as the metadata says. One that the broker does not
-lead is not served.
+A publisher, in Kafka's order: what has to go first (deletions, and at the first image whatever the
+metadata does not have here), then leaders, then followers, then topics' configs. A log is looked
+for in every directory; a new one goes to the directory that the metadata names, else to the one
+with the fewest. Where metadata and disk differ, the disk is right and `assignments` says so.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
+from kraftline.broker.partition import Partition
+from kraftline.broker.upkeep import Upkeep
+from kraftline.config.effective import Config
 from kraftline.metadata.image import MetadataDelta, MetadataImage
+from kraftline.metadata.image.configs import BROKER, TOPIC
 from kraftline.metadata.image.local_changes import LocalChanges, LocalPartition, TopicPartition
+from kraftline.metadata.image.topics import TopicsImage
 from kraftline.metadata.loader import LeaderAndEpoch, Manifest, MetadataPublisher
-from kraftline.metadata.partition import PartitionRegistration
+from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.schema.uuids import Uuid
-from kraftline.storage.log import LogConfig, Logs, PartitionLog
+from kraftline.storage.log import (
+    DirectoryOffline,
+    InconsistentTopicId,
+    LogConfig,
+    Logs,
+    PartitionLog,
+    StorageFailed,
+)
 
 _logger = logging.getLogger(__name__)
 
 
-class Partition:
-    """A partition that has a log here. `registration` is what the metadata says of it.
-
-    `waiting` are those who want to know when something was appended or the high watermark moved:
-    each is called once, and says so again if it still wants to know.
-    """
-
-    __slots__ = ("is_leader", "log", "registration", "topic_id", "waiting")
-
-    def __init__(self, log: PartitionLog, topic_id: Uuid) -> None:
-        self.log = log
-        self.topic_id = topic_id
-        self.registration: PartitionRegistration | None = None
-        self.is_leader = False
-        self.waiting: set[Callable[[], None]] = set()
-
-    @property
-    def leader_epoch(self) -> int:
-        return -1 if self.registration is None else self.registration.leader_epoch
-
-    def advanced(self) -> None:
-        """Something was appended: with no replica but this one it is committed at once."""
-        registration = self.registration
-        if registration is not None and len(registration.isr) == 1:
-            self.log.update_high_watermark(self.log.end_offset)
-        self.wake()
-
-    def wake(self) -> None:
-        if self.waiting:
-            waiting, self.waiting = self.waiting, set()
-            for each in waiting:
-                each()
-
-
 class Partitions(MetadataPublisher):
-    """`logs` are those of each log directory, by its id; a new partition goes to the directory that
-    has the fewest. `config_of` gives what a topic's log is kept by."""
+    """`logs` are those of each log directory, by its id. `config_of` gives what a topic's log is
+    kept by. `threads` do what takes the disk's time for requests."""
 
     def __init__(
         self,
         broker_id: int,
         logs: Mapping[Uuid, Logs],
         config_of: Callable[[MetadataImage, str], LogConfig],
+        config: Config,
     ) -> None:
         self.broker_id = broker_id
         self.logs = logs
+        self.threads = ThreadPoolExecutor(2 + 2 * len(logs), thread_name_prefix="logs")
+        # Replicas whose directory the metadata does not know, or knows otherwise: by topic id and
+        # partition, the id of the directory that they are in.
+        self.assignments: dict[tuple[Uuid, int], Uuid] = {}
+        self.first_published = False
         self._config_of = config_of
         self._all: dict[tuple[str, int], Partition] = {}
-        self.first_published = False
+        self._offline: set[tuple[str, int]] = set()
+        self._upkeep = Upkeep(tuple(logs.values()), config)
 
     @property
     def name(self) -> str:
@@ -76,67 +65,158 @@ class Partitions(MetadataPublisher):
     def get(self, topic: str, partition: int) -> Partition | None:
         return self._all.get((topic, partition))
 
+    def find(self, topic: str, partition: int, topics: TopicsImage) -> Partition | ErrorCode:
+        """A partition that can be used, or what a client is told of one that cannot."""
+        found = self._all.get((topic, partition))
+        if found is not None:
+            return ErrorCode.KAFKA_STORAGE_ERROR if found.is_offline else found
+        image = topics.named(topic)
+        if image is None or image.partition(partition) is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if (topic, partition) in self._offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    def __iter__(self) -> Iterator[Partition]:
+        return iter(tuple(self._all.values()))
+
     def __len__(self) -> int:
         return len(self._all)
 
     def on_metadata_update(
         self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest
     ) -> None:
+        if not self.first_published:
+            self._set_strays_aside(image.topics)
         if delta.topics is not None:
             self._apply(delta.topics.local_changes(self.broker_id), image)
-        if delta.configs is not None:
+        if delta.configs is not None and self.first_published:
             self._configure(delta, image)
-        self.first_published = True
+        if not self.first_published:
+            self.first_published = True
+            self._upkeep.start(self._directory_failed)
 
     def on_controller_change(self, leader: LeaderAndEpoch) -> None:
         """Makes no difference here."""
 
     async def close(self) -> None:
         """The logs are closed by whoever opened them."""
+        await self._upkeep.stop()
+        self.threads.shutdown()
+
+    def flush_later(self, partition: Partition) -> None:
+        """A segment was closed: it is flushed without anyone waiting."""
+        self.threads.submit(_flush, partition.log)
+
+    def _set_strays_aside(self, topics: TopicsImage) -> None:
+        """A log that the metadata does not give to this broker keeps its files under another name.
+        One without a topic id never had data."""
+        for logs in self.logs.values():
+            for log in logs:
+                known = log.topic_id and topics.partition(log.topic_id, log.partition)
+                if not known or self.broker_id not in known.replicas:
+                    _logger.warning(
+                        "%s: the metadata has no such partition on this broker; its files are set "
+                        "aside",
+                        log.directory,
+                    )
+                    _attempt(partial(logs.set_aside, log.topic, log.partition), log.directory)
 
     def _apply(self, changes: LocalChanges, image: MetadataImage) -> None:
         for where in changes.deletes:
             self._delete(where)
         for where, local in changes.leaders.items():
-            self._lead(where, local, image)
+            partition = self._opened(where, local, image)
+            if partition is not None:
+                partition.lead(local.partition)
         for where, local in changes.followers.items():
             partition = self._opened(where, local, image)
-            partition.registration = local.partition
-            partition.is_leader = False
-            partition.wake()
-
-    def _lead(self, where: TopicPartition, local: LocalPartition, image: MetadataImage) -> None:
-        partition = self._opened(where, local, image)
-        is_elected = partition.leader_epoch != local.partition.leader_epoch
-        partition.registration = local.partition
-        partition.is_leader = True
-        if is_elected:
-            partition.log.assign_epoch(local.partition.leader_epoch)
-        partition.advanced()
+            if partition is not None:
+                partition.follow(local.partition)
+        for topic_id, topic, number in changes.directory_ids:
+            self._note_assignment(topic_id, TopicPartition(topic, number), image)
 
     def _opened(
         self, where: TopicPartition, local: LocalPartition, image: MetadataImage
-    ) -> Partition:
+    ) -> Partition | None:
         found = self._all.get(where)
-        if found is None or found.topic_id != local.topic_id:
-            log = next(
-                (log for logs in self.logs.values() if (log := logs.get(*where)) is not None), None
-            )
-            if log is None:
-                emptiest = min(self.logs.values(), key=len)
-                log = emptiest.create(*where, local.topic_id)
-                log.configure(self._config_of(image, where.topic))
-            found = self._all[where] = Partition(log, local.topic_id)
+        if found is not None and found.topic_id == local.topic_id:
+            return found
+        try:
+            log = self._log(where, local, image)
+        except (StorageFailed, InconsistentTopicId) as problem:
+            _logger.error("%s-%d is offline: %s", *where, problem)
+            self._offline.add(where)
+            self._all.pop(where, None)
+            return None
+        self._offline.discard(where)
+        found = self._all[where] = Partition(self.broker_id, log, local.topic_id)
         return found
+
+    def _log(
+        self, where: TopicPartition, local: LocalPartition, image: MetadataImage
+    ) -> PartitionLog:
+        config = self._config_of(image, where.topic)
+        for logs in self.logs.values():
+            log = logs.get(*where)
+            if log is not None:
+                log.claim(local.topic_id)
+                log.configure(config)
+                return log
+        named = local.partition.directory(self.broker_id)
+        online = {key: each for key, each in self.logs.items() if each.disk.failure is None}
+        is_new = local.partition.partition_epoch == 0 or local.partition.leader_epoch == 0
+        if not online or (len(online) < len(self.logs) and not is_new):
+            raise DirectoryOffline("its log may be in a directory that is offline")
+        target = (named and online.get(named)) or min(online.values(), key=len)
+        return target.create(*where, local.topic_id, config)
+
+    def _note_assignment(self, topic_id: Uuid, where: TopicPartition, image: MetadataImage) -> None:
+        partition = self._all.get(where)
+        known = image.topics.partition(topic_id, where.partition)
+        if partition is None or known is None:
+            return
+        actual = next(key for key, logs in self.logs.items() if logs.get(*where) is partition.log)
+        if known.directory(self.broker_id) == actual:
+            self.assignments.pop((topic_id, where.partition), None)
+        else:
+            self.assignments[topic_id, where.partition] = actual
 
     def _delete(self, where: TopicPartition) -> None:
         gone = self._all.pop(where, None)
+        self._offline.discard(where)
         for logs in self.logs.values():
-            logs.delete(*where)
+            _attempt(partial(logs.delete, *where), f"{where.topic}-{where.partition}")
         if gone is not None:
-            gone.is_leader = False
-            gone.wake()
+            self.assignments.pop((gone.topic_id, where.partition), None)
+            gone.stop()
 
     def _configure(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        """Topics whose configs changed; all of them where the broker's own did."""
+        assert delta.configs is not None
+        changed = delta.configs.changes
+        brokers = {(BROKER, ""), (BROKER, str(self.broker_id))}
+        everything = not brokers.isdisjoint(changed)
+        configs: dict[str, LogConfig] = {}
         for (topic, _), partition in self._all.items():
-            partition.log.configure(self._config_of(image, topic))
+            if everything or (TOPIC, topic) in changed:
+                if topic not in configs:
+                    configs[topic] = self._config_of(image, topic)
+                partition.log.configure(configs[topic])
+
+    def _directory_failed(self, logs: Logs) -> None:
+        """A directory is offline from now on: nobody shall wait for its partitions."""
+        for partition in self:
+            if partition.log.disk is logs.disk:
+                partition.wake()
+
+
+def _attempt(work: Callable[[], object], what: str) -> None:
+    try:
+        work()
+    except StorageFailed as problem:
+        _logger.error("%s: %s", what, problem)
+
+
+def _flush(log: PartitionLog) -> None:
+    _attempt(log.flush, log.name)

@@ -1,77 +1,269 @@
-"""Fetch (key 1), versions 4-18."""
+"""Fetch (key 1), versions 4-18.
+
+- Sessions from version 7 on (`fetch_sessions`), topics by their ids from 13 on.
+- Answered at once where there are min_bytes, an error, or nothing to wait for; else when appends
+  have brought that much, and after max_wait_ms in any case.
+- At most max_bytes and fetch.max.bytes in all, and partition_max_bytes of a partition; but the
+  first partition that has something gives at least one batch, or nobody would get on.
+- read_committed reads up to the last stable offset, with the transactions that were aborted.
+- A wrong leader is told the right one from version 16 on.
+- Records go from their files to the socket.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
+from typing import Final
+
+import msgspec
 
 from kraftline.broker.context import Context
+from kraftline.broker.fetch_reading import Asker, asker, failed, read
+from kraftline.broker.fetch_sessions import Key, Plan, records_size
+from kraftline.broker.leaders import current_leader, endpoint
+from kraftline.broker.partition import Partition
+from kraftline.metadata.image import MetadataImage
+from kraftline.records.record import Codec
 from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.schema.api.fetch import (
     FetchableTopicResponse,
     FetchPartition,
     FetchRequest,
     FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionData,
 )
-from kraftline.schema.lent import Lent
-from kraftline.server.parts import FileRange
-from kraftline.storage.log import OffsetOutOfRange
+from kraftline.schema.types import ZERO
+
+_TOPIC_IDS: Final = 13
+_TELLS_LEADER: Final = 16
+_KNOWS_STORAGE_ERROR: Final = 6
+_TAKES_ZSTD: Final = 10
 
 
-async def answer(request: FetchRequest, context: Context) -> FetchResponse:
-    topics = context.broker.cache.image.topics
-    end = asyncio.get_running_loop().time() + request.max_wait_ms / 1000
-    while True:
-        size = 0
-        responses = []
-        for wanted in request.topics:
-            name = wanted.topic
-            if context.version >= 13:
-                topic = topics.by_id.get(wanted.topic_id)
-                name = "" if topic is None else topic.name
-            found = [_read(name, each, context) for each in wanted.partitions]
-            size += sum(
-                each.records.length if isinstance(each.records, Lent) else 0 for each in found
-            )
-            responses.append(
-                FetchableTopicResponse(
-                    topic=wanted.topic, topic_id=wanted.topic_id, partitions=tuple(found)
-                )
-            )
-        if size >= request.min_bytes or asyncio.get_running_loop().time() >= end:
-            return FetchResponse(responses=tuple(responses))
-        await asyncio.sleep(0.01)
+class _Place(msgspec.Struct, frozen=True, gc=False):
+    """A partition to be read, or the error that stands for it."""
+
+    key: Key
+    wanted: FetchPartition
+    topic: str
+    partition: Partition | int
 
 
-def _read(topic: str, wanted: FetchPartition, context: Context) -> PartitionData:
-    partition = context.broker.partitions.get(topic, wanted.partition)
-    if partition is None or not partition.is_leader:
-        return PartitionData(
-            partition_index=wanted.partition,
-            error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-            high_watermark=-1,
-        )
-    log = partition.log
-    try:
-        found = log.read(wanted.fetch_offset, wanted.partition_max_bytes, up_to=log.high_watermark)
-    except OffsetOutOfRange:
-        return PartitionData(
-            partition_index=wanted.partition,
-            error_code=ErrorCode.OFFSET_OUT_OF_RANGE,
-            high_watermark=log.high_watermark,
-        )
-    records: object = b""
-    if found.file is not None:
-        file = found.file
-        records = Lent(
-            found.length,
-            FileRange(file.fd, found.position, found.length, owner=file),
-        )
-    return PartitionData(
-        partition_index=wanted.partition,
-        high_watermark=log.high_watermark,
-        last_stable_offset=log.last_stable_offset,
-        log_start_offset=log.start_offset,
-        aborted_transactions=None,
-        records=records,  # type: ignore[arg-type]  # bytes that are sent from the file
+def answer(request: FetchRequest, context: Context) -> FetchResponse | Awaitable[FetchResponse]:
+    broker = context.broker
+    plan = broker.fetch_sessions.plan(request, context.version)
+    who = asker(request, context.version)
+    image = broker.cache.image
+    unknown: dict[Key, PartitionData] = {}
+    places: list[_Place] = []
+    for key, wanted in plan.wanted.items():
+        place = _place(key, wanted, context, image)
+        if isinstance(place, _Place):
+            places.append(place)
+        else:
+            unknown[key] = place
+    most = min(request.max_bytes, broker.config.whole("fetch.max.bytes"))
+    least = min(request.min_bytes, most)
+    found = _read_all(places, who, most)
+    size = sum(map(records_size, found.values()))
+    if (
+        request.max_wait_ms <= 0
+        or not places
+        or size >= least
+        or any(each.error_code or each.diverging_epoch.epoch >= 0 for each in found.values())
+    ):
+        return _response(plan, {**found, **unknown}, who, context)
+    return _Wait(request.max_wait_ms, least, most, places, found, who).then(plan, unknown, context)
+
+
+def _place(
+    key: Key, wanted: FetchPartition, context: Context, image: MetadataImage
+) -> _Place | PartitionData:
+    topic = key[0]
+    if not isinstance(topic, str):
+        known = image.topics.by_id.get(topic)
+        if known is None:
+            return _unknown(wanted, ErrorCode.UNKNOWN_TOPIC_ID)
+        topic = known.name
+    partition: Partition | int = context.broker.partitions.find(
+        topic, wanted.partition, image.topics
     )
+    if partition is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        return _unknown(wanted, partition)
+    if isinstance(partition, Partition):
+        if not isinstance(key[0], str) and partition.topic_id != key[0]:
+            partition = ErrorCode.INCONSISTENT_TOPIC_ID
+        elif context.version < _TAKES_ZSTD and partition.log.config.codec is Codec.ZSTD:
+            return _unknown(wanted, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+    return _Place(key, wanted, topic, partition)
+
+
+def _unknown(wanted: FetchPartition, error: int) -> PartitionData:
+    """An error that is known before anything is read."""
+    return PartitionData(
+        partition_index=wanted.partition, error_code=error, high_watermark=-1, records=b""
+    )
+
+
+def _read_all(
+    places: list[_Place], who: Asker, most: int, *, is_first: bool = True
+) -> dict[Key, PartitionData]:
+    found: dict[Key, PartitionData] = {}
+    at_least_one = True
+    for place in places:
+        data = _read(place, who, most, at_least_one, is_first)
+        found[place.key] = data
+        size = records_size(data)
+        if size:
+            at_least_one = False
+            most = max(0, most - size)
+    return found
+
+
+def _read(
+    place: _Place, who: Asker, most: int, at_least_one: bool, is_first: bool
+) -> PartitionData:
+    partition = place.partition
+    if not isinstance(partition, Partition):
+        return failed(place.wanted.partition, partition)
+    if partition.is_offline:
+        return failed(place.wanted.partition, ErrorCode.KAFKA_STORAGE_ERROR)
+    return read(
+        partition, place.wanted, who, most=most, at_least_one=at_least_one, is_first=is_first
+    )
+
+
+class _Wait:
+    """A fetch that waits for more: partitions that were appended to are looked at again, and when
+    there is enough, or the time is over, all of them."""
+
+    def __init__(
+        self,
+        milliseconds: int,
+        least: int,
+        most: int,
+        places: list[_Place],
+        found: dict[Key, PartitionData],
+        who: Asker,
+    ) -> None:
+        self._seconds = milliseconds / 1000
+        self._least = least
+        self._most = most
+        self._places = places
+        self._who = who
+        self._sizes = {
+            place.partition: records_size(found[place.key])
+            for place in places
+            if isinstance(place.partition, Partition)
+        }
+        self._by_partition = {place.partition: place for place in places}
+        self._grown: set[Partition] = set()
+        self._over = False
+        self._signal: asyncio.Future[None] | None = None
+
+    def wake(self, partition: Partition) -> None:
+        self._grown.add(partition)
+        self._done()
+
+    async def then(
+        self, plan: Plan, unknown: dict[Key, PartitionData], context: Context
+    ) -> FetchResponse:
+        loop = asyncio.get_running_loop()
+        for partition in self._sizes:
+            partition.waiting.add(self)
+        timer = loop.call_later(self._seconds, self._time_is_over)
+        try:
+            while not self._over:
+                self._signal = loop.create_future()
+                await self._signal
+                if self._is_enough():
+                    break
+        finally:
+            timer.cancel()
+            for partition in self._sizes:
+                partition.waiting.discard(self)
+        found = _read_all(self._places, self._who, self._most, is_first=False)
+        return _response(plan, {**found, **unknown}, self._who, context)
+
+    def _time_is_over(self) -> None:
+        self._over = True
+        self._done()
+
+    def _done(self) -> None:
+        if self._signal is not None and not self._signal.done():
+            self._signal.set_result(None)
+
+    def _is_enough(self) -> bool:
+        grown, self._grown = self._grown, set()
+        for partition in grown:
+            place = self._by_partition[partition]
+            data = _read(place, self._who, self._most, True, False)
+            if data.error_code or data.diverging_epoch.epoch >= 0:
+                return True
+            self._sizes[partition] = records_size(data)
+        return sum(self._sizes.values()) >= self._least
+
+
+def _response(
+    plan: Plan, found: dict[Key, PartitionData], who: Asker, context: Context
+) -> FetchResponse:
+    error, session_id, told = context.broker.fetch_sessions.told(
+        plan, found, context.version, who.is_replica
+    )
+    topics: list[tuple[object, list[PartitionData]]] = []
+    leaders: set[int] = set()
+    for key, data in told.items():
+        if data.error_code:
+            data = _for_version(key, data, leaders, context)
+        if topics and topics[-1][0] == key[0]:
+            topics[-1][1].append(data)
+        else:
+            topics.append((key[0], [data]))
+    return FetchResponse(
+        error_code=error,
+        session_id=session_id,
+        responses=tuple(
+            FetchableTopicResponse(
+                topic=topic if isinstance(topic, str) else "",
+                topic_id=ZERO if isinstance(topic, str) else topic,  # type: ignore[arg-type]  # a Key
+                partitions=tuple(partitions),
+            )
+            for topic, partitions in topics
+        ),
+        node_endpoints=() if who.is_replica else _endpoints(leaders, context),
+    )
+
+
+def _for_version(
+    key: Key, data: PartitionData, leaders: set[int], context: Context
+) -> PartitionData:
+    """An error as this version of the protocol tells it."""
+    error = data.error_code
+    if error == ErrorCode.KAFKA_STORAGE_ERROR and context.version < _KNOWS_STORAGE_ERROR:
+        return msgspec.structs.replace(data, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    if context.version < _TELLS_LEADER or error not in (
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.FENCED_LEADER_EPOCH,
+    ):
+        return data
+    image = context.broker.cache.image
+    topic = key[0] if isinstance(key[0], str) else image.topics.by_id[key[0]].name
+    leader, epoch = current_leader(image, topic, key[1])
+    leaders.add(leader)
+    return msgspec.structs.replace(
+        data, current_leader=LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
+    )
+
+
+def _endpoints(leaders: set[int], context: Context) -> tuple[NodeEndpoint, ...]:
+    image = context.broker.cache.image
+    told = []
+    for leader in sorted(leaders):
+        at = endpoint(image, leader, context.listener)
+        if at is not None:
+            where, rack = at
+            told.append(NodeEndpoint(node_id=leader, host=where.host, port=where.port, rack=rack))
+    return tuple(told)

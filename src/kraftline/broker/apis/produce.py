@@ -1,55 +1,324 @@
-"""Produce (key 0), versions 3-13; announced from 0, as Kafka does."""
+"""Produce (key 0), versions 3-13; announced from 0, as Kafka does.
+
+- One batch to a partition, checked and written by its log; from version 13 topics go by their ids.
+- acks 1 is answered once it is written, -1 once all in sync have it, or the timeout is over; 0
+  never, but an error closes the connection. Any other is INVALID_REQUIRED_ACKS.
+- flush.messages is kept before the answer, in a thread.
+- Fewer replicas in sync than min.insync.replicas: NOT_ENOUGH_REPLICAS, for acks -1 only.
+- Internal topics are written by this broker alone (and by whoever calls itself its admin client).
+- A wrong leader is told the right one from version 10 on.
+- Records of a transaction are refused with what Kafka says while its coordinator is away.
+
+Records are views into the frame, and done with when `answer` returns: what it returns may wait,
+the records may not.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from collections.abc import Awaitable
+from typing import Final
+
+import msgspec
+
 from kraftline.broker.context import Context
+from kraftline.broker.leaders import current_leader, endpoint
+from kraftline.broker.partition import Partition, Turn
+from kraftline.metadata.image import MetadataImage
+from kraftline.metadata.topic_names import is_internal
 from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.schema.api.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
     TopicProduceResponse,
 )
-from kraftline.storage.log import AppendRefused
+from kraftline.server.connection import CloseConnection
+from kraftline.storage.log import Appended, AppendRefused, LogProblem
+
+_logger = logging.getLogger(__name__)
+
+_ADMIN_CLIENT: Final = "__admin_client"
+_TOPIC_IDS: Final = 13
+_TELLS_LEADER: Final = 10
+_TAKES_ZSTD: Final = 7
+_ZSTD: Final = 4
+_ATTRIBUTES: Final = 22  # the low byte of a batch's attributes
+_MAGIC: Final = 16
+_TRANSACTIONAL: Final = 0x10
+_HEADER: Final = 61
 
 
-def answer(request: ProduceRequest, context: Context) -> ProduceResponse | None:
-    topics = context.broker.cache.image.topics
-    responses = []
-    for data in request.topic_data:
-        name = data.name
-        if context.version >= 13:
-            topic = topics.by_id.get(data.topic_id)
-            name = "" if topic is None else topic.name
-        responses.append(
+class _Written(msgspec.Struct, frozen=True, gc=False):
+    """A batch that is in the log."""
+
+    partition: Partition
+    appended: Appended
+
+
+def answer(
+    request: ProduceRequest, context: Context
+) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
+    image = context.broker.cache.image
+    refused = _request_error(request)
+    written: list[_Written] = []
+    topics = []
+    for topic in request.topic_data:
+        name, unknown = topic.name, refused
+        if context.version >= _TOPIC_IDS:
+            found = image.topics.by_id.get(topic.topic_id)
+            if found is None:
+                unknown = unknown or _refusal(ErrorCode.UNKNOWN_TOPIC_ID)
+            else:
+                name = found.name
+        data = topic.partition_data
+        if len(data) > 1:  # as in Kafka, of one that is named twice the last counts
+            data = tuple({each.index: each for each in data}.values())
+        responses = []
+        for each in data:
+            if unknown is not None:
+                responses.append(msgspec.structs.replace(unknown, index=each.index))
+                continue
+            responses.append(_append(name, each, request, context, image, written))
+        topics.append(
             TopicProduceResponse(
-                name=data.name,
-                topic_id=data.topic_id,
-                partition_responses=tuple(
-                    _append(name, each, context) for each in data.partition_data
-                ),
+                name=topic.name, topic_id=topic.topic_id, partition_responses=tuple(responses)
             )
         )
-    return ProduceResponse(responses=tuple(responses)) if request.acks else None
+    response = _response(topics, context, image)
+    waits = [each for each in written if each.appended.must_flush or _is_behind(each, request)]
+    if waits:
+        return _later(request, response, waits, context)
+    return _told(request, response)
 
 
-def _append(topic: str, data: PartitionProduceData, context: Context) -> PartitionProduceResponse:
-    partition = context.broker.partitions.get(topic, data.index)
-    if partition is None or not partition.is_leader:
-        return PartitionProduceResponse(
-            index=data.index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, base_offset=-1
+def _request_error(request: ProduceRequest) -> PartitionProduceResponse | None:
+    """What is wrong with all of a request."""
+    transactional = any(
+        each.records is not None
+        and len(each.records) > _ATTRIBUTES
+        and each.records[_MAGIC] == 2
+        and each.records[_ATTRIBUTES] & _TRANSACTIONAL
+        for topic in request.topic_data
+        for each in topic.partition_data
+    )
+    if transactional and request.transactional_id is None:
+        return _refusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if request.acks not in (-1, 0, 1):
+        return _refusal(ErrorCode.INVALID_REQUIRED_ACKS)
+    return None
+
+
+def _refusal(
+    code: int, message: str | None = None, *, index: int = 0, log_start_offset: int = -1
+) -> PartitionProduceResponse:
+    return PartitionProduceResponse(
+        index=index,
+        error_code=code,
+        base_offset=-1,
+        log_start_offset=log_start_offset,
+        error_message=message,
+    )
+
+
+def _append(
+    name: str,
+    data: PartitionProduceData,
+    request: ProduceRequest,
+    context: Context,
+    image: MetadataImage,
+    written: list[_Written],
+) -> PartitionProduceResponse:
+    index, records = data.index, data.records
+    partitions = context.broker.partitions
+    partition = partitions.find(name, index, image.topics)
+    if partition is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        return _refusal(partition, index=index)
+    if not records:
+        return _refusal(ErrorCode.INVALID_RECORD, index=index)
+    if len(records) >= _HEADER and records[_MAGIC] == 2:
+        attributes = records[_ATTRIBUTES]
+        if attributes & 7 == _ZSTD and context.version < _TAKES_ZSTD:
+            return _refusal(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, index=index)
+        if (
+            attributes & _TRANSACTIONAL
+            and context.broker.config["transaction.partition.verification.enable"]
+        ):
+            return _unverified(index)
+    if is_internal(name) and context.client_id != _ADMIN_CLIENT:
+        return _refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, index=index)
+    if not isinstance(partition, Partition):
+        return _refusal(partition, index=index)
+    if not partition.is_leader:
+        return _refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, index=index)
+    log = partition.log
+    if request.acks == -1 and partition.isr_size < partition.min_isr:
+        return _refusal(
+            ErrorCode.NOT_ENOUGH_REPLICAS, index=index, log_start_offset=log.start_offset
         )
     try:
-        appended = partition.log.append(data.records or b"", partition.leader_epoch)
-    except AppendRefused as refused:
+        appended = log.append(records, partition.leader_epoch)
+    except AppendRefused as problem:
+        _logger.info("a batch of %s is refused: %s", context.connection.peer, problem)
         return PartitionProduceResponse(
-            index=data.index, error_code=refused.code, base_offset=-1, error_message=str(refused)
+            index=index,
+            error_code=problem.code,
+            base_offset=-1,
+            log_start_offset=log.start_offset if problem.tells_start else -1,
+            record_errors=tuple(
+                BatchIndexAndErrorMessage(
+                    batch_index=each.index, batch_index_error_message=each.message
+                )
+                for each in problem.record_errors
+            ),
+            error_message=problem.told,
         )
+    except LogProblem as problem:
+        _logger.error("%s", problem)
+        return _refusal(problem.code, index=index)
     partition.advanced()
+    if appended.rolled:
+        partitions.flush_later(partition)
+    written.append(_Written(partition, appended))
     return PartitionProduceResponse(
-        index=data.index,
+        index=index,
         base_offset=appended.first_offset,
         log_append_time_ms=appended.log_append_time,
         log_start_offset=appended.log_start_offset,
     )
+
+
+def _unverified(index: int) -> PartitionProduceResponse:
+    """No coordinator can say that the partition is in the transaction."""
+    return _refusal(
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        "Unable to verify the partition has been added to the transaction. Underlying error: "
+        "COORDINATOR_NOT_AVAILABLE",
+        index=index,
+    )
+
+
+def _response(
+    topics: list[TopicProduceResponse], context: Context, image: MetadataImage
+) -> ProduceResponse:
+    if context.version < _TELLS_LEADER or not any(
+        each.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        for topic in topics
+        for each in topic.partition_responses
+    ):
+        return ProduceResponse(responses=tuple(topics))
+    leaders: set[int] = set()
+
+    def told(topic: TopicProduceResponse) -> TopicProduceResponse:
+        responses = []
+        for each in topic.partition_responses:
+            if each.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                found = image.topics.by_id.get(topic.topic_id)
+                name = topic.name if found is None else found.name
+                leader, epoch = current_leader(image, name, each.index)
+                leaders.add(leader)
+                each = msgspec.structs.replace(
+                    each, current_leader=LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
+                )
+            responses.append(each)
+        return msgspec.structs.replace(topic, partition_responses=tuple(responses))
+
+    responses = tuple(map(told, topics))
+    endpoints = []
+    for leader in sorted(leaders):
+        at = endpoint(image, leader, context.listener)
+        if at is not None:
+            where, rack = at
+            endpoints.append(
+                NodeEndpoint(node_id=leader, host=where.host, port=where.port, rack=rack)
+            )
+    return ProduceResponse(responses=responses, node_endpoints=tuple(endpoints))
+
+
+def _is_behind(written: _Written, request: ProduceRequest) -> bool:
+    """Whether replicas in sync do not have the batch yet that the producer wants them to have."""
+    return request.acks == -1 and (
+        written.partition.log.high_watermark <= written.appended.last_offset
+    )
+
+
+async def _later(
+    request: ProduceRequest, response: ProduceResponse, waits: list[_Written], context: Context
+) -> ProduceResponse | None:
+    """The same response once everything is flushed and replicated that has to be."""
+    errors: dict[tuple[str, int], int] = {}
+    behind = [each for each in waits if _is_behind(each, request)]
+
+    async def flush(written: _Written) -> None:
+        log = written.partition.log
+        try:
+            end = written.appended.last_offset + 1
+            await written.partition.flushed(end, context.broker.partitions.threads)
+        except LogProblem as problem:
+            _logger.error("%s", problem)
+            errors[log.topic, log.partition] = problem.code
+
+    flushes = [flush(each) for each in waits if each.appended.must_flush]
+    if flushes:
+        await asyncio.gather(*flushes)
+    if behind:
+
+        def settled() -> bool:
+            return all(
+                not each.partition.is_leader or not _is_behind(each, request) for each in behind
+            )
+
+        await Turn([each.partition for each in behind], settled).over(request.timeout_ms)
+        for each in behind:
+            log = each.partition.log
+            if not each.partition.is_leader:
+                errors[log.topic, log.partition] = ErrorCode.NOT_LEADER_OR_FOLLOWER
+            elif _is_behind(each, request):
+                errors[log.topic, log.partition] = ErrorCode.REQUEST_TIMED_OUT
+            elif each.partition.isr_size < each.partition.min_isr:
+                errors[log.topic, log.partition] = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    if errors:
+        response = _with_errors(response, errors, context)
+    return _told(request, response)
+
+
+def _with_errors(
+    response: ProduceResponse, errors: dict[tuple[str, int], int], context: Context
+) -> ProduceResponse:
+    image = context.broker.cache.image
+    topics = []
+    for topic in response.responses:
+        found = image.topics.by_id.get(topic.topic_id)
+        name = topic.name if found is None else found.name
+        topics.append(
+            msgspec.structs.replace(
+                topic,
+                partition_responses=tuple(
+                    msgspec.structs.replace(each, error_code=errors[name, each.index])
+                    if (name, each.index) in errors
+                    else each
+                    for each in topic.partition_responses
+                ),
+            )
+        )
+    return _response(topics, context, image)
+
+
+def _told(request: ProduceRequest, response: ProduceResponse) -> ProduceResponse | None:
+    """With acks=0 nobody waits for an answer, so an error can only be told by closing."""
+    if request.acks:
+        return response
+    failed = [
+        f"{topic.name}-{each.index}: {ErrorCode(each.error_code).name}"
+        for topic in response.responses
+        for each in topic.partition_responses
+        if each.error_code
+    ]
+    if failed:
+        raise CloseConnection(f"a produce request with acks=0 failed: {', '.join(failed)}")
+    return None
