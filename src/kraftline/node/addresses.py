@@ -95,9 +95,7 @@ def endpoints_of_voter(settings: NodeSettings) -> tuple[VoterEndpoint, ...]:
 def controller_listeners(settings: NodeSettings) -> tuple[ControllerListener, ...]:
     """As this controller registers itself."""
     return tuple(
-        ControllerListener(
-            each.name, each.host or _own_name(), each.port, PROTOCOLS[each.protocol]
-        )
+        ControllerListener(each.name, each.host or _own_name(), each.port, PROTOCOLS[each.protocol])
         for each in settings.listeners.advertised_controllers
     )
 

@@ -22,7 +22,6 @@ from kraftline.broker.partitions import Partitions
 from kraftline.broker.requests import Requests
 from kraftline.config.effective import Config
 from kraftline.config.node_settings import check_supported, node_settings
-from kraftline.controller.activation import activate
 from kraftline.controller.controller import Controller
 from kraftline.errors import KraftlineError
 from kraftline.metadata.bootstrap import read_bootstrap
@@ -37,6 +36,7 @@ from kraftline.metadata.loader import (
 )
 from kraftline.node.addresses import (
     Address,
+    controller_listeners,
     endpoints_of_voter,
     limits_of,
     registered_listeners,
@@ -133,9 +133,13 @@ class Node:
         await log.register(loader, quick=True).caught_up()
         if loader.failure is not None:
             raise loader.failure
-        self.controller = Controller(log, loader.image, _now)
-        bootstrap = read_bootstrap(directories.metadata)
-        await self.controller.run(lambda image, now: activate(image, bootstrap))
+        self.controller = Controller(
+            log, loader.image, _now, config=self.config, cluster_id=self.cluster_id
+        )
+        held.push_async_callback(self.controller.close)
+        await self.controller.activate(
+            read_bootstrap(directories.metadata), controller_listeners(self.settings)
+        )
 
     async def _load(self, directories: Directories) -> None:
         """Partitions are open as the metadata has them."""
@@ -158,7 +162,7 @@ class Node:
                 _logger.warning("%s", note)
         cache = MetadataCache()
         by_id = dict(zip(directories.logs.values(), self._logs, strict=True))
-        partitions = Partitions(self.node_id, by_id, self._log_config)
+        partitions = Partitions(self.node_id, by_id, self._log_config, self.config)
         snapshots = SnapshotGenerator(
             SnapshotEmitter(self.log),
             RoleFaultHandler("snapshot generation", fatal=False),
@@ -195,8 +199,9 @@ class Node:
             ),
             lambda: self.loader.last_applied_offset,
             self.config.whole("broker.heartbeat.interval.ms"),
+            registration_timeout_ms=self.config.whole("initial.broker.registration.timeout.ms"),
         )
-        held.push_async_callback(self.lifecycle.stop)
+        held.push_async_callback(self.lifecycle.shut_down)
         await self.lifecycle.start()
         for listener in self.listeners:
             await listener.start()
