@@ -59,7 +59,7 @@ class Config:
             if key is None:
                 self.unknown[name] = text
             else:
-                self._given[name] = Setting(name, parse(key, _once(key, text)), source)
+                self._given[name] = Setting(name, parse(key, once(key, text)), source)
         for key in BROKER.values():
             if key.required and key.name not in self._given:
                 raise BadConfig.said(
@@ -136,7 +136,7 @@ def _both(given: Mapping[str, tuple[str, str]]) -> Mapping[str, tuple[str, str]]
     }
 
 
-def _once(key: Key, text: str) -> str:
+def once(key: Key, text: str) -> str:
     """Kafka drops what a list has twice before it looks whether something is there twice."""
     if not key.is_set or "," not in text:
         return text

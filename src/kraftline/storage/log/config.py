@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from kraftline.config.effective import Config
+from kraftline.config.effective import Config, once
 from kraftline.config.key import Value
 from kraftline.config.tables import TOPIC
 from kraftline.config.values import default_of, parse
@@ -69,7 +69,7 @@ def _log_config(overrides: tuple[tuple[str, str], ...], broker: Config | None) -
 
     def value(name: str) -> Value:
         if name in given:
-            return parse(TOPIC[name], given[name])
+            return parse(TOPIC[name], once(TOPIC[name], given[name]))
         return default_of(TOPIC[name]) if broker is None else broker.topic_default(name).value
 
     def whole(name: str) -> int:
