@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from kraftline.config.effective import Config
+from kraftline.config.effective import Config, once
 from kraftline.config.key import Key, Value
 from kraftline.config.tables import TOPIC as KEYS
 from kraftline.config.values import BadConfig, parse
@@ -57,9 +57,12 @@ class TopicConfigs(msgspec.Struct, frozen=True):
         return self._effective(image, image.configs.of(TOPIC, topic), KEYS[name])
 
     def effective(self, image: MetadataImage, given: Mapping[str, str]) -> Iterator[Effective]:
-        """All configs of a topic that is given these, by name."""
+        """All configs of a topic that is given these, by name; Kafka's internal ones only where
+        they were given."""
         for _, key in sorted(KEYS.items()):
-            yield self._effective(image, given, key)
+            found = self._effective(image, given, key)
+            if not key.internal or found.source != DEFAULT:
+                yield found
 
     def _effective(self, image: MetadataImage, given: Mapping[str, str], key: Key) -> Effective:
         if key.name in given:
@@ -87,7 +90,7 @@ class TopicConfigs(msgspec.Struct, frozen=True):
         for name, key in KEYS.items():
             if name in given:
                 try:
-                    values[name] = parse(key, given[name])
+                    values[name] = parse(key, once(key, given[name]))
                 except BadConfig as problem:
                     raise _invalid(str(problem)) from None
             else:
