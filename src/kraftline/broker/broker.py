@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kraftline.broker.auto_topics import AutoTopics
 from kraftline.broker.cache import MetadataCache
+from kraftline.broker.fetch_sessions import FetchSessions
 from kraftline.broker.partitions import Partitions
+from kraftline.broker.producer_ids import ProducerIds
 from kraftline.config.effective import Config
 from kraftline.controller.controller import Controller
 
@@ -31,3 +34,10 @@ class Broker:
         self.partitions = partitions
         self.controller = controller
         self.clock = clock
+        self.auto_topics = AutoTopics(controller, config)
+        self.producer_ids = ProducerIds(
+            controller, node_id, lambda: cache.image.cluster.broker_epoch(node_id)
+        )
+        self.fetch_sessions = FetchSessions(
+            config.whole("max.incremental.fetch.session.cache.slots"), clock
+        )
