@@ -1,0 +1,159 @@
+"""A running broker at the other end of a socket."""
+
+from __future__ import annotations
+
+import socket
+import time
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from kraftline.schema.api.create_topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from kraftline.schema.api.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from kraftline.schema.types import Message
+from kraftline.schema.uuids import Uuid
+from tests.recorder.frames import answered, frame
+
+METADATA, CREATE_TOPICS = 3, 19
+
+
+class Ended(Exception):
+    """The connection was closed."""
+
+
+class Live:
+    """`address` is host and port; the connection is opened again after it was closed."""
+
+    def __init__(self, bootstrap: str) -> None:
+        host, _, port = bootstrap.rpartition(":")
+        self.address = host, int(port)
+        self._channel: socket.socket | None = None
+        self._ids: dict[str, Uuid] = {}
+
+    def ask(self, request: Message, key: int, version: int) -> Message:
+        return answered(self.exchange(frame(request, key, version)), key, version)
+
+    def exchange(self, asked: bytes) -> bytes:
+        """The answer to a frame, both without their lengths; Ended instead of one."""
+        if self._channel is None:
+            self._channel = self.connect()
+        try:
+            self._channel.sendall(len(asked).to_bytes(4, "big") + asked)
+            return receive(self._channel)
+        except Ended:
+            self.close()
+            raise
+
+    def connect(self) -> socket.socket:
+        channel = socket.create_connection(self.address, timeout=20)
+        channel.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return channel
+
+    def topic_id(self, name: str) -> Uuid:
+        found = self._ids.get(name)
+        if found is None:
+            topics = (MetadataRequestTopic(name=name),)
+            request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+            said = self.ask(request, METADATA, 12)
+            assert isinstance(said, MetadataResponse)
+            found = self._ids[name] = said.topics[0].topic_id
+        return found
+
+    def create_topics(self, **partitions: int) -> None:
+        """Make topics, and wait until the broker tells of their leaders."""
+        request = CreateTopicsRequest(
+            topics=tuple(
+                CreatableTopic(name=name, num_partitions=count, replication_factor=1)
+                for name, count in partitions.items()
+            ),
+            timeout_ms=10_000,
+        )
+        said = self.ask(request, CREATE_TOPICS, 7)
+        assert isinstance(said, CreateTopicsResponse)
+        assert not any(each.error_code for each in said.topics), said
+        for name, count in partitions.items():
+            self.wait_for_topic(name, count)
+
+    def wait_for_topic(self, name: str, partitions: int) -> None:
+        request = MetadataRequest(
+            topics=(MetadataRequestTopic(name=name),), allow_auto_topic_creation=False
+        )
+        deadline = time.monotonic() + 20
+        while True:
+            said = self.ask(request, METADATA, 12)
+            assert isinstance(said, MetadataResponse)
+            found = said.topics[0].partitions
+            if len(found) == partitions and not any(each.error_code for each in found):
+                return
+            assert time.monotonic() < deadline, said
+            time.sleep(0.05)
+
+    def close(self) -> None:
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What came of bytes on a connection: the correlation ids that were answered, in their order,
+    and whether the broker closed it."""
+
+    answers: tuple[int, ...]
+    closed: bool
+
+
+def outcome(live: Live, *pieces: bytes, quiet: float = 0.5, hang_up: bool = False) -> Outcome:
+    """Send pieces of bytes on a new connection, a moment apart; the broker has had its say once it
+    is quiet for so many seconds. With `hang_up` the sending side is closed after them."""
+    answers = []
+    with live.connect() as channel:
+        try:
+            for number, piece in enumerate(pieces):
+                if number:
+                    time.sleep(0.02)
+                channel.sendall(piece)
+            if hang_up:
+                channel.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # it did not want to hear all of it
+        channel.settimeout(quiet)
+        try:
+            while True:
+                answers.append(int.from_bytes(receive(channel)[:4], "big", signed=True))
+        except Ended:
+            return Outcome(tuple(answers), True)
+        except TimeoutError:
+            return Outcome(tuple(answers), False)
+
+
+def receive(channel: socket.socket) -> bytes:
+    return _exactly(channel, int.from_bytes(_exactly(channel, 4), "big"))
+
+
+def _exactly(channel: socket.socket, count: int) -> bytes:
+    found = bytearray()
+    while len(found) < count:
+        try:
+            piece = channel.recv(count - len(found))
+        except ConnectionError:
+            piece = b""
+        if not piece:
+            raise Ended
+        found += piece
+    return bytes(found)
