@@ -23,8 +23,8 @@ LOOPS: list[Callable[[], asyncio.AbstractEventLoop]] = [
 ]
 
 
-def echo(frame: bytes, _: Connection) -> list[bytes | FileRange]:
-    return [frame]
+def echo(frame: memoryview, _: Connection) -> list[bytes | FileRange]:
+    return [bytes(frame)]
 
 
 @asynccontextmanager
@@ -65,7 +65,7 @@ def test_pipelined_requests_are_answered_in_order(run: Callable[..., None]) -> N
         return [frame]
 
     async def work() -> None:
-        async with listening(lambda frame, _: slow_first(frame)) as listener:
+        async with listening(lambda frame, _: slow_first(bytes(frame))) as listener:
             reader, writer = await connected(listener)
             writer.write(b"".join(framed(b"request %d" % n) for n in range(30)))
             assert [await answer(reader) for _ in range(30)] == [
@@ -85,7 +85,7 @@ def test_one_connection_does_not_hold_up_another(run: Callable[..., None]) -> No
         return [frame]
 
     async def work() -> None:
-        async with listening(lambda frame, _: wait(frame)) as listener:
+        async with listening(lambda frame, _: wait(bytes(frame))) as listener:
             slow, slow_writer = await connected(listener)
             quick, quick_writer = await connected(listener)
             slow_writer.write(framed(b"wait"))
@@ -109,7 +109,7 @@ def test_ranges_of_files_arrive_whole_between_bytes(
     async def work() -> None:
         descriptor = os.open(tmp_path / "segment", os.O_RDONLY)
 
-        def handle(frame: bytes, _: Connection) -> list[bytes | FileRange]:
+        def handle(frame: memoryview, _: Connection) -> list[bytes | FileRange]:
             start, length = struct.unpack(">ii", frame)
             piece = FileRange(descriptor, start, length, lambda: released.append(start))
             return [b"<", piece, b"|", piece, b">"]
@@ -177,7 +177,7 @@ def test_a_client_that_reads_no_answers_costs_little_and_stops_nobody(
 ) -> None:
     made = 0
 
-    def handle(frame: bytes, _: Connection) -> list[bytes | FileRange]:
+    def handle(frame: memoryview, _: Connection) -> list[bytes | FileRange]:
         nonlocal made
         made += 1
         return [bytes(100_000)]
@@ -232,12 +232,12 @@ def test_an_idle_connection_is_closed(run: Callable[..., None]) -> None:
 
 
 def test_a_handler_that_fails_ends_its_connection_only(run: Callable[..., None]) -> None:
-    def handle(frame: bytes, _: Connection) -> list[bytes | FileRange]:
+    def handle(frame: memoryview, _: Connection) -> list[bytes | FileRange]:
         if frame == b"close":
             raise CloseConnection("asked for")
         if frame == b"fail":
             raise ValueError("a mistake")
-        return [frame]
+        return [bytes(frame)]
 
     async def work() -> None:
         async with listening(handle) as listener:

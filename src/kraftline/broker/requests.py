@@ -32,6 +32,7 @@ from kraftline.server.parts import Answer, Part
 if TYPE_CHECKING:
     from kraftline.broker.broker import Broker
 
+PRODUCE: Final = 0
 API_VERSIONS: Final = 18
 # Key, version, correlation id, and how long the client's id is (-1: it has none).
 _HEAD: Final = struct.Struct(">hhih")
@@ -47,7 +48,9 @@ class Requests:
         self._broker = broker
         self._routes: dict[tuple[int, int], _Route] = {}
 
-    def handle(self, frame: bytes, connection: Connection) -> Answer | Awaitable[Answer]:
+    def handle(
+        self, frame: memoryview | bytes, connection: Connection
+    ) -> Answer | Awaitable[Answer]:
         if len(frame) < _HEAD.size:
             raise CloseConnection(f"{len(frame)} bytes are not a request")
         key, version, correlation_id, length = _HEAD.unpack_from(frame)
@@ -58,8 +61,10 @@ class Requests:
         if after > len(frame):
             raise CloseConnection(f"{route}: a client id of {length} bytes")
         # Whatever bytes a client calls itself by: they are its own affair.
-        client_id = None if length < 0 else frame[_HEAD.size : after].decode("utf-8", "replace")
-        source = Reader(frame, after)
+        client_id = None if length < 0 else str(frame[_HEAD.size : after], "utf-8", "replace")
+        # Records are written to disk from where they were received; all else is small, and may be
+        # wanted longer than the buffer is.
+        source = Reader(frame if key == PRODUCE else bytes(frame), after)
         try:
             if route.flexible_header:
                 _skip_tags(source)

@@ -94,7 +94,7 @@ def _uuid_slot(b: cython.p_uchar, p: cython.Py_ssize_t) -> cython.Py_ssize_t:
 def _uuid_at(b: cython.p_uchar, p: cython.Py_ssize_t) -> object:
     if cython.compiled:
         return _uuids[_uuid_slot(b, p)]
-    raw = b[p : p + 16]
+    raw = bytes(b[p : p + 16])
     found = _known_uuids.get(raw)
     if found is None:
         if len(_known_uuids) >= _UUID_SLOTS:
@@ -111,7 +111,7 @@ def _uuid_text_at(b: cython.p_uchar, p: cython.Py_ssize_t) -> object:
         if text is None:
             text = _uuid_texts[slot] = str(_uuids[slot])
         return text
-    raw = b[p : p + 16]
+    raw = bytes(b[p : p + 16])
     found = _known_texts.get(raw)
     if found is None:
         if len(_known_texts) >= _UUID_SLOTS:
@@ -125,18 +125,34 @@ def _uuid_text_at(b: cython.p_uchar, p: cython.Py_ssize_t) -> object:
 class Reader:
     """A position in a buffer, and one method per wire type that reads there and moves on.
 
-    `end` bounds every read. One reader serves a whole batch: `reset` moves it for nothing.
+    `end` bounds every read. One reader serves a whole batch: `reset` moves it for nothing. Out of a
+    memoryview, bytes (and records) come as views of it: whoever has them must be done with them
+    before its owner writes there again.
     """
 
-    data = cython.declare(bytes, visibility="readonly")
+    data = cython.declare(object, visibility="readonly")
     buf = cython.declare(cython.p_uchar)
+    view = cython.declare(cython.uchar[::1])  # what `buf` points into, where that is no bytes
     pos = cython.declare(cython.Py_ssize_t, visibility="public")
     end = cython.declare(cython.Py_ssize_t, visibility="readonly")
 
-    def __init__(self, data: bytes, pos: cython.Py_ssize_t = 0, end=None) -> None:
-        self.data = data
-        self.buf = data
+    def __init__(self, data, pos: cython.Py_ssize_t = 0, end=None) -> None:
+        self._hold(data)
         self.reset(pos, len(data) if end is None else end)
+
+    @cython.cfunc
+    def _hold(self, data) -> object:
+        self.data = data
+        if not cython.compiled:
+            self.buf = data
+        elif type(data) is memoryview:
+            if len(data):
+                self.view = data
+                self.buf = cython.address(self.view[0])
+        else:
+            whole: bytes = data
+            self.buf = whole
+        return None
 
     def reset(self, pos: cython.Py_ssize_t, end: cython.Py_ssize_t) -> None:
         """Read from `pos` up to `end` of the same buffer."""
@@ -147,8 +163,7 @@ class Reader:
 
     def load(self, data: bytes) -> None:
         """Read all of another buffer."""
-        self.data = data
-        self.buf = data
+        self._hold(data)
         self.pos = 0
         self.end = len(data)
 
@@ -284,7 +299,9 @@ class Reader:
             raise Corrupt(f"a string of length {n}, over {_MAX_STRING}", position=self.pos)
         p: cython.Py_ssize_t = self._take(n)
         try:
-            return self.buf[p : p + n].decode("utf-8")
+            if cython.compiled:
+                return self.buf[p : p + n].decode("utf-8")
+            return str(self.buf[p : p + n], "utf-8")
         except UnicodeDecodeError as error:
             raise Corrupt(f"a string is not UTF-8: {error.reason}", position=p) from None
 
@@ -295,6 +312,8 @@ class Reader:
                 return None
             raise Corrupt(f"bytes of length {n}", position=self.pos)
         p: cython.Py_ssize_t = self._take(n)
+        if type(self.data) is memoryview:
+            return self.data[p : p + n]
         return self.buf[p : p + n]
 
     def string(self) -> str:
@@ -326,7 +345,7 @@ class Reader:
         if n < 0:
             raise Corrupt(f"bytes of length {n}", position=self.pos)
         p: cython.Py_ssize_t = self._take(n)
-        return self.buf[p : p + n]
+        return self.buf[p : p + n] if cython.compiled else bytes(self.buf[p : p + n])
 
     # Arrays
 

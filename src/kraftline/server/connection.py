@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _FIRST: Final = 4 * 1024
-_KEEP: Final = 1024 * 1024  # a buffer that grew beyond this is given back
+_KEEP: Final = 2 * 1024 * 1024  # a buffer that grew beyond this is given back
 _AHEAD: Final = 64 * 1024  # is read ahead while a request is being answered
 _IN_MEMORY: Final = 16 * 1024  # ranges up to this are quicker read than sent by the kernel
 
-Handle: TypeAlias = "Callable[[bytes, Connection], Answer | Awaitable[Answer]]"
+# A frame is a view into the buffer that the next one is received into: whatever is wanted of it
+# later, while an answer is awaited, has to be copied.
+Handle: TypeAlias = "Callable[[memoryview, Connection], Answer | Awaitable[Answer]]"
 
 
 class CloseConnection(Exception):
@@ -108,7 +110,7 @@ class Connection(asyncio.BufferedProtocol):
             self._process(frame)
         self._pause_or_go_on()
 
-    def _next_frame(self) -> bytes | None:
+    def _next_frame(self) -> memoryview | None:
         have = self._end - self._start
         if have < 4:
             return None
@@ -118,13 +120,19 @@ class Connection(asyncio.BufferedProtocol):
             return None
         if have < 4 + size:
             return None
-        frame = bytes(memoryview(self._buffer)[self._start + 4 : self._start + 4 + size])
+        frame = memoryview(self._buffer)[self._start + 4 : self._start + 4 + size]
         self._start += 4 + size
         if self._start == self._end:
             self._start = self._end = 0
             if len(self._buffer) > _KEEP:
                 self._buffer = bytearray(_AHEAD)
         return frame
+
+    def rest(self) -> None:
+        """Nothing has come for a while: a buffer that grew is given back."""
+        if self._start == self._end and len(self._buffer) > _FIRST:
+            self._buffer = bytearray(_FIRST)
+            self._start = self._end = 0
 
     def _make_room(self) -> None:
         """Room behind what has come: by moving it to the front, or by a larger buffer, which goes
@@ -149,7 +157,7 @@ class Connection(asyncio.BufferedProtocol):
 
     # Answers.
 
-    def _process(self, frame: bytes) -> None:
+    def _process(self, frame: memoryview) -> None:
         try:
             answer = self._handle(frame, self)
         except CloseConnection as reason:

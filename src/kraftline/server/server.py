@@ -107,10 +107,13 @@ class Listener:
             del self._addresses[address]
 
     async def _sweep(self) -> None:
-        """Close what nobody has used for long."""
+        """Close what nobody has used for long, and take memory back from what rests."""
+        pause = min(self.limits.idle_seconds / 4, 30)
         while True:
-            await asyncio.sleep(min(self.limits.idle_seconds / 4, 30))
-            before = time.monotonic() - self.limits.idle_seconds
+            await asyncio.sleep(pause)
+            now = time.monotonic()
             for connection in list(self._connections):
-                if connection.last_active < before:
+                if connection.last_active < now - self.limits.idle_seconds:
                     connection.close("idle for too long")
+                elif connection.last_active < now - pause:
+                    connection.rest()
