@@ -328,16 +328,16 @@ class Reader:
     def compact_nullable_string(self) -> str | None:
         return self._text(self._uvarint() - 1, True)
 
-    def blob(self) -> bytes:
+    def blob(self) -> object:
         return self._blob(self._length(False, True), False)
 
-    def nullable_blob(self) -> bytes | None:
+    def nullable_blob(self) -> object:
         return self._blob(self._length(False, True), True)
 
-    def compact_blob(self) -> bytes:
+    def compact_blob(self) -> object:
         return self._blob(self._uvarint() - 1, False)
 
-    def compact_nullable_blob(self) -> bytes | None:
+    def compact_nullable_blob(self) -> object:
         return self._blob(self._uvarint() - 1, True)
 
     def raw(self, n: cython.longlong) -> bytes:
