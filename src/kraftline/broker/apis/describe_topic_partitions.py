@@ -19,7 +19,8 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from kraftline.broker.context import Context
 from kraftline.broker.encoded import EncodedTopic, Table
@@ -41,9 +42,12 @@ from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.schema.codec import encode, writer
 from kraftline.schema.wire import Writer
 
-_LIMIT = "max.request.partition.size.limit"
+_LIMIT: Final = "max.request.partition.size.limit"
 # In front of a topic's partitions: its head, their count; behind them: operations, no tags.
-_BEHIND = 4 + 1
+_BEHIND: Final = 4 + 1
+
+# A topic of more partitions than that is not encoded as a whole for the sake of a page.
+_LARGE: Final = 10_000
 
 _write_partition = writer(DescribeTopicPartitionsResponsePartition, 0)
 
@@ -54,17 +58,15 @@ def answer(request: DescribeTopicPartitionsRequest, context: Context) -> Body:
     limit = max(1, min(context.broker.config.whole(_LIMIT), request.response_partition_limit))
     start = 0 if request.cursor is None else request.cursor.partition_index
     at = "" if request.cursor is None else request.cursor.topic_name
-    if request.topics:
-        names = _chosen(request, at)
-    else:
-        every = cache.names(image.topics)
-        names = every[bisect_left(every, at) :] if at else every
+    names: Iterable[str] = (
+        _chosen(request, at) if request.topics else _from(cache.names(image.topics), at)
+    )
     if start < 0:
         raise Refusal(
             ErrorCode.INVALID_REQUEST,
             f"DescribeTopicPartitionsRequest cursor partition must be valid: {start}",
         )
-    if request.topics and "" in names:
+    if any(each.name == "" for each in request.topics) and at == "":
         raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, "a topic without a name")
     table = cache.encoded.table("partitions", context.listener, image.cluster, _encoded)
     parts: list[bytes] = []
@@ -118,6 +120,12 @@ def _chosen(request: DescribeTopicPartitionsRequest, at: str) -> list[str]:
     return sorted(names, key=_java_order)
 
 
+def _from(names: list[str], at: str) -> Iterator[str]:
+    """All names that are not before one, without a copy of the list."""
+    for number in range(bisect_left(names, at) if at else 0, len(names)):
+        yield names[number]
+
+
 def _java_order(name: str) -> bytes:
     return name.encode("utf-16-be", "surrogatepass")
 
@@ -128,11 +136,11 @@ def _as_int(number: int) -> int:
 
 def _page(table: Table, topic: TopicImage, first: int, end: int) -> tuple[bytes, int]:
     """A topic with its partitions from `first` to before `end`, and how many those are."""
-    if topic.sparse is not None:
-        within = [(i, p) for i, p in topic.items() if first <= i < end]
+    count = len(topic.partitions)
+    if topic.sparse is not None or count > _LARGE:
+        within = [(i, p) for i in range(first, end) if (p := topic.partition(i)) is not None]
         return _written(topic, within, table.reach).data, len(within)
     found = table.of(topic)
-    count = len(topic.partitions)
     if first == 0 and end == count:
         return found.data, count
     marks, data = found.marks, found.data
