@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -37,9 +37,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """One session for all tests of a process."""
+    """One session for all tests of a process. Java's quick compiler alone: what tests do is over
+    before the other one pays."""
     from kraftline.spark.session import local_session
 
-    session = local_session("kraftline tests")
+    options: dict[str, Any] = {
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    }
+    session = local_session("kraftline tests", **options)
     yield session
     session.stop()

@@ -5,4 +5,4 @@ from __future__ import annotations
 from tests.effort import SOAK
 
 # A cluster of processes, fifty clusters, and every offset of many logs.
-collect_ignore = [] if SOAK else ["history", "test_cluster.py", "test_fleet.py"]
+collect_ignore = []
