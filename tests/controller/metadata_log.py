@@ -14,7 +14,8 @@ from kraftline.cli.dump import command
 Plain: TypeAlias = dict[str, Any]
 # Random, or offsets of the log.
 _OWN = {"brokerEpoch", "incarnationId", "voterDirectoryId", "port", "endPoints", "endpoints"}
-_SILENT = {"NO_OP_RECORD"}
+# A controller registers some time after it started.
+_SILENT = {"NO_OP_RECORD", "REGISTER_CONTROLLER_RECORD"}
 
 
 class LoggedBatch(list[tuple[str, Plain]]):

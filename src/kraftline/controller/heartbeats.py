@@ -58,7 +58,7 @@ def heartbeat(
     broker = image.cluster.brokers.get(request.broker_id)
     if broker is None or broker.epoch != request.broker_epoch:
         return Decision(BrokerHeartbeatResponse(error_code=ErrorCode.STALE_BROKER_EPOCH))
-    session = at.sessions.get(broker.id) or Session(at.now, registered_at=broker.epoch)
+    session = at.sessions.get(broker.id) or Session(registered_at=broker.epoch)
     current = _state(broker, session)
     following = _next_state(image, request, at.sessions, session, current)
     records: list[Versioned] = []
@@ -68,13 +68,14 @@ def heartbeat(
     if following is State.CONTROLLED_SHUTDOWN and shutdown_offset < 0:
         # What the others must have read before the broker may go.
         shutdown_offset = at.end_offset + len(records) - 1
+    records += _directories(image, at.configs, broker, request)
     session = msgspec.structs.replace(
         session,
         last_contact=at.now,
-        metadata_offset=request.current_metadata_offset,
+        # One whose registration changes counts as having read nothing until it is heard again.
+        metadata_offset=-1 if _changes(records) else request.current_metadata_offset,
         shutdown_offset=shutdown_offset,
     )
-    records += _directories(image, at.configs, broker, request)
     return Decision(
         BrokerHeartbeatResponse(
             is_caught_up=request.current_metadata_offset >= session.registered_at,
@@ -96,7 +97,11 @@ def fence_stale(
     if stale is None:
         return Decision(None)
     records = _fenced(image, configs, image.cluster.brokers[stale])
-    return Decision(stale, records, is_atomic=False)
+    return Decision(stale, records, sessions.ended(stale), is_atomic=False)
+
+
+def _changes(records: list[Versioned]) -> bool:
+    return any(isinstance(record, BrokerRegistrationChangeRecord) for record, _ in records)
 
 
 def _state(broker: BrokerRegistration, session: Session) -> State:

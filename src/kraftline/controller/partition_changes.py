@@ -121,7 +121,7 @@ def partition_change(
         leader=leader,
         leader_recovery_state=state,
         eligible_leader_replicas=None if target.elr == before.elr else target.elr,
-        last_known_elr=_last_known(before, leader, new_isr) if around.has_elr else None,
+        last_known_elr=_last_known(before, leader) if around.has_elr else None,
         replicas=None if target.replicas == before.replicas else target.replicas,
         directories=_directories(before, target, around),
         removing_replicas=_changed(before.removing_replicas, target.removing),
@@ -176,16 +176,11 @@ def _elect(before: PartitionRegistration, target: Target, around: Circumstances)
     return Elected(NO_LEADER)
 
 
-def _last_known(
-    before: PartitionRegistration, leader: int, isr: Replicas | None
-) -> Replicas | None:
-    """The leader that was there when nobody was left in sync; nobody while there is a leader."""
-    if isr == () and before.last_known_elr != (before.leader,):
+def _last_known(before: PartitionRegistration, leader: int) -> Replicas | None:
+    """Who led when a partition came to have no leader; nobody while there is one."""
+    if leader == NO_LEADER and not before.last_known_elr:
         return (before.leader,)
-    stays = before.leader != NO_LEADER and leader != NO_LEADER
-    if before.last_known_elr and (leader >= 0 or stays):
-        return ()
-    return None
+    return () if leader >= 0 and before.last_known_elr else None
 
 
 def _directories(

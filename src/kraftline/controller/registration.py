@@ -63,8 +63,11 @@ def register(
         records += _clean_up(image, request, at, before)
     epoch = before.epoch if before is not None and is_same else at.end_offset
     record = _record(request, version, epoch)
-    session = Session(at.now, registered_at=at.end_offset + len(records))
+    session = Session(registered_at=at.end_offset + len(records))
     if before is not None and is_same:
+        known = at.sessions.get(before.id)
+        if known is not None:
+            session = msgspec.structs.replace(session, last_contact=known.last_contact)
         record = msgspec.structs.replace(
             record, fenced=before.fenced, in_controlled_shutdown=before.in_controlled_shutdown
         )
@@ -92,7 +95,7 @@ def _check(
     if (
         before is not None
         and before.incarnation_id != request.incarnation_id
-        and at.sessions.is_live(image, before.id, at.now)
+        and at.sessions.is_live(before.id, at.now)
     ):
         raise Refusal(
             ErrorCode.DUPLICATE_BROKER_REGISTRATION,

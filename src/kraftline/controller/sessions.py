@@ -11,15 +11,16 @@ from immutables import Map
 
 from kraftline.metadata.image import MetadataImage
 
-_NEVER = (1 << 63) - 1
+_FAR = (1 << 63) - 1
 
 
 class Session(msgspec.Struct, frozen=True, gc=False):
-    """Times are ms of a clock that never jumps. `metadata_offset` is how far the broker has read,
-    `registered_at` the offset of its registration, `shutdown_offset` that of the records that moved
-    its leaderships away: -1 unless it is in controlled shutdown."""
+    """Times are ms of a clock that never jumps. `last_contact` is None until the registration that
+    counts was heard of. `metadata_offset` is how far the broker has read, `registered_at` the
+    offset of its registration, `shutdown_offset` that of the records that moved its leaderships
+    away: -1 unless it is in controlled shutdown."""
 
-    last_contact: int
+    last_contact: int | None = None
     metadata_offset: int = -1
     registered_at: int = -1
     shutdown_offset: int = -1
@@ -35,10 +36,10 @@ class Sessions(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def activated(cls, image: MetadataImage, timeout_ms: int, now: int) -> Sessions:
-        """Those of a controller that starts: every registered broker has a whole session to say
+        """Those of a controller that starts: every unfenced broker has a whole session to say
         something."""
         found = {
-            broker.id: Session(now, registered_at=broker.epoch)
+            broker.id: Session(None if broker.fenced else now, registered_at=broker.epoch)
             for broker in image.cluster.brokers.values()
         }
         return cls(timeout_ms, Map(found))
@@ -52,27 +53,33 @@ class Sessions(msgspec.Struct, frozen=True, gc=False):
     def expired(self, broker: int) -> Sessions:
         """The broker was last heard of too long ago, whatever the truth is."""
         session = self.by_broker.get(broker)
-        if session is None:
+        if session is None or session.last_contact is None:
             return self
-        silent = msgspec.structs.replace(session, last_contact=-_NEVER)
-        return self.having(broker, silent)
+        return self.having(broker, msgspec.structs.replace(session, last_contact=-_FAR))
 
-    def is_live(self, image: MetadataImage, broker: int, now: int) -> bool:
-        """Whether an unfenced broker was heard of in time; a fenced one has no session."""
+    def ended(self, broker: int) -> Sessions:
+        """The broker must be heard of before it has a session again."""
+        return self.having(
+            broker, msgspec.structs.replace(self.by_broker[broker], last_contact=None)
+        )
+
+    def is_live(self, broker: int, now: int) -> bool:
+        """Whether the broker was heard of in time, be it fenced or not."""
         session = self.by_broker.get(broker)
-        registered = image.cluster.brokers.get(broker)
-        if session is None or registered is None or registered.fenced:
-            return False
-        return session.last_contact + self.timeout_ms >= now
+        return (
+            session is not None
+            and session.last_contact is not None
+            and session.last_contact + self.timeout_ms >= now
+        )
 
     def stale(self, image: MetadataImage, now: int) -> int | None:
-        """The broker that has been silent for longest, if that is too long."""
+        """The unfenced broker that has been silent for longest, if that is too long."""
         silent = [
             (session.last_contact, broker)
             for broker, session in self.by_broker.items()
-            if (registered := image.cluster.brokers.get(broker)) is not None
-            and not registered.fenced
-            and not self.is_live(image, broker, now)
+            if session.last_contact is not None
+            and not self.is_live(broker, now)
+            and _is_unfenced(image, broker)
         ]
         return min(silent)[1] if silent else None
 
@@ -81,8 +88,11 @@ class Sessions(msgspec.Struct, frozen=True, gc=False):
         offsets = [
             session.metadata_offset
             for broker, session in self.by_broker.items()
-            if not session.is_shutting_down
-            and (registered := image.cluster.brokers.get(broker)) is not None
-            and not registered.fenced
+            if not session.is_shutting_down and _is_unfenced(image, broker)
         ]
-        return min(offsets, default=_NEVER)
+        return min(offsets, default=_FAR)
+
+
+def _is_unfenced(image: MetadataImage, broker: int) -> bool:
+    registered = image.cluster.brokers.get(broker)
+    return registered is not None and not registered.fenced
