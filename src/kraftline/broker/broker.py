@@ -41,3 +41,6 @@ class Broker:
         self.fetch_sessions = FetchSessions(
             config.whole("max.incremental.fetch.session.cache.slots"), clock
         )
+        # Asked for with every request, so looked up once.
+        self.fetch_max_bytes = config.whole("fetch.max.bytes")
+        self.verifies_transactions = bool(config["transaction.partition.verification.enable"])

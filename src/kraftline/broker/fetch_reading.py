@@ -65,18 +65,18 @@ def read(
     """
     refused = check_leader(partition, wanted.current_leader_epoch, who.only_leader)
     if refused:
-        return failed(wanted.partition, refused)
+        return unread(wanted.partition, refused)
     if who.is_replica:
         refused = _check_replica(partition, wanted, who)
         if refused:
-            return failed(wanted.partition, refused)
+            return unread(wanted.partition, refused)
     log = partition.log
     high_watermark, start_offset = log.high_watermark, log.start_offset
     stable_offset = log.last_stable_offset
     if wanted.last_fetched_epoch >= 0:
         diverging = _diverging(partition, wanted)
         if isinstance(diverging, int):
-            return failed(wanted.partition, diverging)
+            return unread(wanted.partition, diverging)
         if diverging is not None:
             return PartitionData(
                 partition_index=wanted.partition,
@@ -104,7 +104,7 @@ def read(
                 wanted.fetch_offset, most, up_to=high_watermark, at_least_one=at_least_one
             )
     except LogProblem as problem:
-        return failed(wanted.partition, problem.code)
+        return unread(wanted.partition, problem.code)
     if who.is_replica and is_first:
         partition.follower_has(who.replica_id, wanted.fetch_offset)
     return PartitionData(
@@ -128,7 +128,7 @@ def check_leader(partition: Partition, current_epoch: int, only_leader: bool) ->
     return ErrorCode.NONE
 
 
-def failed(partition: int, error: int) -> PartitionData:
+def unread(partition: int, error: int) -> PartitionData:
     """An error that came up while reading."""
     return PartitionData(
         partition_index=partition,

@@ -21,6 +21,7 @@ from kraftline.metadata.image.configs import BROKER, TOPIC
 from kraftline.metadata.image.local_changes import LocalChanges, LocalPartition, TopicPartition
 from kraftline.metadata.image.topics import TopicsImage
 from kraftline.metadata.loader import LeaderAndEpoch, Manifest, MetadataPublisher
+from kraftline.metadata.partition import UNASSIGNED
 from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.schema.uuids import Uuid
 from kraftline.storage.log import (
@@ -165,9 +166,11 @@ class Partitions(MetadataPublisher):
                 return log
         named = local.partition.directory(self.broker_id)
         online = {key: each for key, each in self.logs.items() if each.disk.failure is None}
-        is_new = local.partition.partition_epoch == 0 or local.partition.leader_epoch == 0
-        if not online or (len(online) < len(self.logs) and not is_new):
-            raise DirectoryOffline("its log may be in a directory that is offline")
+        # The log may be in the directory that is not there.
+        if named not in online and named != UNASSIGNED and len(online) < len(self.logs):
+            raise DirectoryOffline("its log directory is offline")
+        if not online:
+            raise DirectoryOffline("every log directory is offline")
         target = (named and online.get(named)) or min(online.values(), key=len)
         return target.create(*where, local.topic_id, config)
 

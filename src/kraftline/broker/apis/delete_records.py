@@ -59,6 +59,22 @@ def answer(
     return response
 
 
+def failed(
+    request: DeleteRecordsRequest, error: ErrorCode, context: Context
+) -> DeleteRecordsResponse:
+    return DeleteRecordsResponse(
+        topics=tuple(
+            DeleteRecordsTopicResult(
+                name=topic.name,
+                partitions=tuple(
+                    _refused(each.partition_index, error) for each in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        )
+    )
+
+
 async def _after(milliseconds: int, response: DeleteRecordsResponse) -> DeleteRecordsResponse:
     await asyncio.sleep(milliseconds / 1000)
     return response

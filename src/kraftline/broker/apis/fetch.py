@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 
 from kraftline.broker.context import Context
-from kraftline.broker.fetch_reading import Asker, asker, failed, read
+from kraftline.broker.fetch_reading import Asker, asker, read, unread
 from kraftline.broker.fetch_sessions import Key, Plan, records_size
 from kraftline.broker.leaders import current_leader, endpoint
 from kraftline.broker.partition import Partition
@@ -56,16 +56,8 @@ def answer(request: FetchRequest, context: Context) -> FetchResponse | Awaitable
     broker = context.broker
     plan = broker.fetch_sessions.plan(request, context.version)
     who = asker(request, context.version)
-    image = broker.cache.image
-    unknown: dict[Key, PartitionData] = {}
-    places: list[_Place] = []
-    for key, wanted in plan.wanted.items():
-        place = _place(key, wanted, context, image)
-        if isinstance(place, _Place):
-            places.append(place)
-        else:
-            unknown[key] = place
-    most = min(request.max_bytes, broker.config.whole("fetch.max.bytes"))
+    places, unknown = _places(plan, context)
+    most = min(request.max_bytes, broker.fetch_max_bytes)
     least = min(request.min_bytes, most)
     found = _read_all(places, who, most)
     size = sum(map(records_size, found.values()))
@@ -76,7 +68,35 @@ def answer(request: FetchRequest, context: Context) -> FetchResponse | Awaitable
         or any(each.error_code or each.diverging_epoch.epoch >= 0 for each in found.values())
     ):
         return _response(plan, {**found, **unknown}, who, context)
-    return _Wait(request.max_wait_ms, least, most, places, found, who).then(plan, unknown, context)
+    return _Wait(request.max_wait_ms, least, most, places, found, who).then(plan, context)
+
+
+def failed(request: FetchRequest, error: ErrorCode, context: Context) -> FetchResponse:
+    """Before version 13 the error is told of every partition too: old clients look there."""
+    topics: tuple[FetchableTopicResponse, ...] = ()
+    if context.version < _TOPIC_IDS:
+        topics = tuple(
+            FetchableTopicResponse(
+                topic=topic.topic,
+                partitions=tuple(_unknown(each, error) for each in topic.partitions),
+            )
+            for topic in request.topics
+        )
+    return FetchResponse(error_code=error, session_id=request.session_id, responses=topics)
+
+
+def _places(plan: Plan, context: Context) -> tuple[list[_Place], dict[Key, PartitionData]]:
+    """What can be read, and what need not be looked for."""
+    image = context.broker.cache.image
+    places: list[_Place] = []
+    unknown: dict[Key, PartitionData] = {}
+    for key, wanted in plan.wanted.items():
+        place = _place(key, wanted, context, image)
+        if isinstance(place, _Place):
+            places.append(place)
+        else:
+            unknown[key] = place
+    return places, unknown
 
 
 def _place(
@@ -128,9 +148,9 @@ def _read(
 ) -> PartitionData:
     partition = place.partition
     if not isinstance(partition, Partition):
-        return failed(place.wanted.partition, partition)
+        return unread(place.wanted.partition, partition)
     if partition.is_offline:
-        return failed(place.wanted.partition, ErrorCode.KAFKA_STORAGE_ERROR)
+        return unread(place.wanted.partition, ErrorCode.KAFKA_STORAGE_ERROR)
     return read(
         partition, place.wanted, who, most=most, at_least_one=at_least_one, is_first=is_first
     )
@@ -152,7 +172,6 @@ class _Wait:
         self._seconds = milliseconds / 1000
         self._least = least
         self._most = most
-        self._places = places
         self._who = who
         self._sizes = {
             place.partition: records_size(found[place.key])
@@ -160,6 +179,7 @@ class _Wait:
             if isinstance(place.partition, Partition)
         }
         self._by_partition = {place.partition: place for place in places}
+        self._found = found
         self._grown: set[Partition] = set()
         self._over = False
         self._signal: asyncio.Future[None] | None = None
@@ -168,25 +188,37 @@ class _Wait:
         self._grown.add(partition)
         self._done()
 
-    async def then(
-        self, plan: Plan, unknown: dict[Key, PartitionData], context: Context
-    ) -> FetchResponse:
+    async def then(self, plan: Plan, context: Context) -> FetchResponse:
         loop = asyncio.get_running_loop()
         for partition in self._sizes:
             partition.waiting.add(self)
+            if self._has_moved(partition):
+                self._grown.add(partition)
         timer = loop.call_later(self._seconds, self._time_is_over)
         try:
             while not self._over:
-                self._signal = loop.create_future()
-                await self._signal
+                if not self._grown:
+                    self._signal = loop.create_future()
+                    await self._signal
                 if self._is_enough():
                     break
         finally:
             timer.cancel()
             for partition in self._sizes:
                 partition.waiting.discard(self)
-        found = _read_all(self._places, self._who, self._most, is_first=False)
+        places, unknown = _places(plan, context)  # some may be gone meanwhile
+        found = _read_all(places, self._who, self._most, is_first=False)
         return _response(plan, {**found, **unknown}, self._who, context)
+
+    def _has_moved(self, partition: Partition) -> bool:
+        """Whether something has happened between the first look and the waiting."""
+        data, log = self._found[self._by_partition[partition].key], partition.log
+        return (
+            data.high_watermark != log.high_watermark
+            or data.last_stable_offset != log.last_stable_offset
+            or self._who.is_replica
+            or log.is_closed
+        )
 
     def _time_is_over(self) -> None:
         self._over = True

@@ -79,6 +79,18 @@ def answer(
     return _response(found)
 
 
+def failed(request: ListOffsetsRequest, error: ErrorCode, context: Context) -> ListOffsetsResponse:
+    return ListOffsetsResponse(
+        topics=tuple(
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=tuple(_nothing(each, error) for each in topic.partitions),
+            )
+            for topic in request.topics
+        )
+    )
+
+
 async def _in_a_thread(
     found: dict[str, dict[int, _Answer | _Later]], context: Context
 ) -> ListOffsetsResponse:

@@ -11,6 +11,7 @@ from kraftline.broker.context import Context
 from kraftline.broker.fetch_reading import check_leader
 from kraftline.broker.partition import Partition
 from kraftline.metadata.image.topics import TopicsImage
+from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.schema.api.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
@@ -32,6 +33,23 @@ def answer(request: OffsetForLeaderEpochRequest, context: Context) -> OffsetForL
             )
             # Of a topic that is named twice the first counts.
             for topic in {each.topic: each for each in reversed(request.topics)}.values()
+        )
+    )
+
+
+def failed(
+    request: OffsetForLeaderEpochRequest, error: ErrorCode, context: Context
+) -> OffsetForLeaderEpochResponse:
+    return OffsetForLeaderEpochResponse(
+        topics=tuple(
+            OffsetForLeaderTopicResult(
+                topic=topic.topic,
+                partitions=tuple(
+                    EpochEndOffset(partition=each.partition, error_code=error)
+                    for each in topic.partitions
+                ),
+            )
+            for topic in request.topics
         )
     )
 

@@ -97,6 +97,20 @@ def answer(
     return _told(request, response)
 
 
+def failed(request: ProduceRequest, error: ErrorCode, context: Context) -> ProduceResponse | None:
+    topics = tuple(
+        TopicProduceResponse(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            partition_responses=tuple(
+                _refusal(error, index=each.index) for each in topic.partition_data
+            ),
+        )
+        for topic in request.topic_data
+    )
+    return _told(request, ProduceResponse(responses=topics))
+
+
 def _request_error(request: ProduceRequest) -> PartitionProduceResponse | None:
     """What is wrong with all of a request."""
     transactional = any(
@@ -145,10 +159,7 @@ def _append(
         attributes = records[_ATTRIBUTES]
         if attributes & 7 == _ZSTD and context.version < _TAKES_ZSTD:
             return _refusal(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, index=index)
-        if (
-            attributes & _TRANSACTIONAL
-            and context.broker.config["transaction.partition.verification.enable"]
-        ):
+        if attributes & _TRANSACTIONAL and context.broker.verifies_transactions:
             return _unverified(index)
     if is_internal(name) and context.client_id != _ADMIN_CLIENT:
         return _refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, index=index)

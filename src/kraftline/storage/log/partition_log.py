@@ -216,6 +216,10 @@ class PartitionLog:
         return self._files.segments.all
 
     @property
+    def is_closed(self) -> bool:
+        return self._is_closed
+
+    @property
     def unflushed_messages(self) -> int:
         return self.end_offset - self.recovery_point
 
