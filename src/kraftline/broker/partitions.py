@@ -171,7 +171,9 @@ class Partitions(MetadataPublisher):
             raise DirectoryOffline("its log directory is offline")
         if not online:
             raise DirectoryOffline("every log directory is offline")
-        target = (named and online.get(named)) or min(online.values(), key=len)
+        target = None if named is None else online.get(named)
+        if target is None:
+            target = min(online.values(), key=len)
         return target.create(*where, local.topic_id, config)
 
     def _note_assignment(self, topic_id: Uuid, where: TopicPartition, image: MetadataImage) -> None:
