@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import aiokafka
 import confluent_kafka
@@ -13,6 +13,7 @@ import kafka
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin import NewTopic as AioNewTopic
 from confluent_kafka import admin as confluent_admin
+from confluent_kafka import cimpl
 from kafka import admin as python_admin
 
 T = TypeVar("T")
@@ -45,7 +46,7 @@ class NoSuchTopic(Exception):
 class Client(Protocol):
     """`codecs` are those that the client can compress with here."""
 
-    codecs: tuple[str, ...]
+    codecs: ClassVar[tuple[str, ...]]
 
     def create_topic(
         self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
@@ -77,16 +78,16 @@ class Client(Protocol):
 
 
 class Confluent:
-    codecs = ("none", "gzip", "snappy", "lz4", "zstd")
+    codecs: ClassVar[tuple[str, ...]] = ("none", "gzip", "snappy", "lz4", "zstd")
 
     def __init__(self, bootstrap: str) -> None:
-        self._settings = {"bootstrap.servers": bootstrap}
+        self._settings: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap}
         self._admin = confluent_admin.AdminClient(self._settings)
 
     def create_topic(
         self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
     ) -> None:
-        topic = confluent_admin.NewTopic(name, partitions, 1, config=dict(configs or {}))
+        topic = cimpl.NewTopic(name, partitions, 1, config=dict(configs or {}))
         for done in self._admin.create_topics([topic]).values():
             done.result(_SECONDS)
 
@@ -152,7 +153,7 @@ class Confluent:
         found: list[Seen] = []
         deadline = time.monotonic() + _SECONDS
         while len(found) < count and time.monotonic() < deadline:
-            message = consumer.poll(0.5)
+            message: Any = consumer.poll(0.5)
             if message is None:
                 continue
             if message.error() is not None:
@@ -208,7 +209,11 @@ def _confluent(problem: confluent_kafka.KafkaException) -> Exception:
 
 
 class KafkaPython:
-    codecs = ("none", "gzip", "zstd")  # the others need libraries that are not installed here
+    codecs: ClassVar[tuple[str, ...]] = (
+        "none",
+        "gzip",
+        "zstd",
+    )  # the others need libraries that are not installed here
 
     def __init__(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap
@@ -316,7 +321,7 @@ class KafkaPython:
 
 
 class AioKafka:
-    codecs = ("none", "gzip", "snappy", "lz4", "zstd")
+    codecs: ClassVar[tuple[str, ...]] = ("none", "gzip", "snappy", "lz4", "zstd")
 
     def __init__(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap
@@ -354,12 +359,13 @@ class AioKafka:
 
     def topics(self) -> dict[str, int]:
         async def ask() -> dict[str, int]:
-            consumer = await self._consumer()
+            admin = AIOKafkaAdminClient(bootstrap_servers=self._bootstrap)
+            await admin.start()
             try:
-                names = await consumer.topics()
-                return {name: len(consumer.partitions_for_topic(name) or ()) for name in names}
+                found = await admin.describe_topics()
+                return {each["topic"]: len(each["partitions"]) for each in found}
             finally:
-                await consumer.stop()
+                await admin.close()
 
         return _run(ask())
 
@@ -410,7 +416,7 @@ class AioKafka:
                     await consumer.seek_to_beginning(where)
                 else:
                     consumer.seek(where, start)
-                found = []
+                found: list[Seen] = []
                 while len(found) < count:
                     each = await asyncio.wait_for(consumer.getone(), _SECONDS)
                     headers = tuple(each.headers)
@@ -461,4 +467,8 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(work)
 
 
-CLIENTS = {"confluent": Confluent, "kafka-python": KafkaPython, "aiokafka": AioKafka}
+CLIENTS: Mapping[str, Callable[[str], Client]] = {
+    "confluent": Confluent,
+    "kafka-python": KafkaPython,
+    "aiokafka": AioKafka,
+}

@@ -15,7 +15,7 @@ _numbers = itertools.count()
 
 
 @pytest.fixture(
-    scope="package", params=["kraftline", pytest.param("kafka", marks=pytest.mark.oracle)]
+    scope="module", params=["kraftline", pytest.param("kafka", marks=pytest.mark.oracle)]
 )
 def bootstrap(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
@@ -28,8 +28,7 @@ def bootstrap(
 
 @pytest.fixture(params=CLIENTS)
 def client(request: pytest.FixtureRequest, bootstrap: str) -> Client:
-    made: Client = CLIENTS[request.param](bootstrap)
-    return made
+    return CLIENTS[request.param](bootstrap)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.clients.adapters import Client, NoSuchTopic, Sent
+from tests.oracle.driver import wait_until
 
 NewName = Callable[[], str]
 
@@ -20,9 +21,9 @@ def test_a_topic_is_made_listed_and_removed(client: Client, new_name: NewName) -
     name = new_name()
     assert name not in client.topics()
     client.create_topic(name, partitions=3)
-    assert client.topics()[name] == 3
+    wait_until(lambda: client.topics().get(name) == 3, "the topic")
     client.delete_topic(name)
-    assert name not in client.topics()
+    wait_until(lambda: name not in client.topics(), "the topic to go")
 
 
 def test_a_topic_that_is_not_there_cannot_be_removed(client: Client, new_name: NewName) -> None:
@@ -100,6 +101,7 @@ def test_a_topic_made_again_is_empty(client: Client, new_name: NewName) -> None:
     client.create_topic(name)
     client.produce(name, some(5))
     client.delete_topic(name)
+    wait_until(lambda: name not in client.topics(), "the topic to go")
     client.create_topic(name)
     assert client.watermarks(name) == (0, 0)
     assert client.produce(name, some(2)) == [0, 1]
