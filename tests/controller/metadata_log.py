@@ -15,7 +15,7 @@ Plain: TypeAlias = dict[str, Any]
 # Random, or offsets of the log.
 _OWN = {"brokerEpoch", "incarnationId", "voterDirectoryId", "port", "endPoints", "endpoints"}
 # A controller registers some time after it started.
-_SILENT = {"NO_OP_RECORD", "REGISTER_CONTROLLER_RECORD"}
+SILENT = frozenset({"NO_OP_RECORD", "REGISTER_CONTROLLER_RECORD"})
 
 
 class LoggedBatch(list[tuple[str, Plain]]):
@@ -36,8 +36,8 @@ def end_offset(data: Path) -> int:
     return lines[-1]["offset"] + 1 if lines else 0
 
 
-def read_batches(data: Path, start: int = 0) -> list[LoggedBatch]:
-    """The batches from an offset on."""
+def read_batches(data: Path, start: int = 0, silent: frozenset[str] = SILENT) -> list[LoggedBatch]:
+    """The batches from an offset on, without records of the silent types."""
     lines = read_lines(data)
     names: dict[str, str] = {}
     directory_ids: set[str] = set()
@@ -49,7 +49,7 @@ def read_batches(data: Path, start: int = 0) -> list[LoggedBatch]:
     batches: dict[tuple[str, int], LoggedBatch] = {}
     for line in lines:
         payload = line["payload"]
-        if line["offset"] < start or payload["type"] in _SILENT:
+        if line["offset"] < start or payload["type"] in silent:
             continue
         where = (line.get("file", ""), line["position"])
         batch = batches.setdefault(where, LoggedBatch())

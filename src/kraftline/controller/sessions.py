@@ -73,13 +73,14 @@ class Sessions(msgspec.Struct, frozen=True, gc=False):
         )
 
     def stale(self, image: MetadataImage, now: int) -> int | None:
-        """The unfenced broker that has been silent for longest, if that is too long."""
+        """The broker that has been silent for longest, if that is too long; as in Kafka it may be
+        fenced already."""
         silent = [
             (session.last_contact, broker)
             for broker, session in self.by_broker.items()
             if session.last_contact is not None
             and not self.is_live(broker, now)
-            and _is_unfenced(image, broker)
+            and broker in image.cluster.brokers
         ]
         return min(silent)[1] if silent else None
 
