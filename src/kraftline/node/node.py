@@ -138,7 +138,9 @@ class Node:
         )
         held.push_async_callback(self.controller.close)
         await self.controller.activate(
-            read_bootstrap(directories.metadata), controller_listeners(self.settings)
+            read_bootstrap(directories.metadata),
+            controller_listeners(self.settings),
+            in_transaction=loader.in_transaction,
         )
 
     async def _load(self, directories: Directories) -> None:

@@ -130,6 +130,11 @@ class MetadataLoader:
         return self._gate.is_open
 
     @property
+    def in_transaction(self) -> bool:
+        """Whether the log, as far as it was loaded, ends inside a metadata transaction."""
+        return self._batches.transactions.open is not None
+
+    @property
     def publishers(self) -> tuple[str, ...]:
         """Names of those who get updates, in order."""
         return self._publishers.active
