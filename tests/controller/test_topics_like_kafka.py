@@ -11,13 +11,21 @@ import msgspec
 import pytest
 
 from kraftline.schema.api.create_topics import CreateTopicsResponse
-from kraftline.schema.api.delete_topics import DeleteTopicsResponse
+from kraftline.schema.api.delete_topics import DeleteTopicsResponse, DeleteTopicState
 from kraftline.schema.types import Message
 from kraftline.schema.uuids import ZERO, Uuid
 from tests.broker.running import running
 from tests.broker.talking import Talk
 from tests.controller.metadata_log import LoggedBatch, end_offset, in_order, read_batches
-from tests.controller.topic_requests import creations, deletions
+from tests.controller.topic_requests import (
+    STRANGE_ID,
+    by_id,
+    create,
+    creations,
+    delete,
+    deletions,
+    topic,
+)
 from tests.oracle.kafka import HOST, KraftCluster
 
 # Of the file that the real node is started with: they are told in the answers.
@@ -84,8 +92,34 @@ def _removals_in_order(batch: LoggedBatch) -> LoggedBatch:
 def _plain(answer: Message) -> object:
     """Without ids, and with what Kafka shuffles in one order."""
     found: Any = msgspec.to_builtins(answer, enc_hook=str)
-    for topic in found.get("topics", ()) or found.get("responses", ()):
-        topic["topic_id"] = topic["topic_id"] != str(ZERO)
+    for each in found.get("topics", ()) or found.get("responses", ()):
+        each["topic_id"] = each["topic_id"] != str(ZERO)
     if isinstance(answer, DeleteTopicsResponse):
         found["responses"] = sorted(found["responses"], key=str)
     return found
+
+
+@pytest.mark.oracle
+def test_deletion_that_is_switched_off_is_refused_as_by_kafka(tmp_path: Path) -> None:
+    settings = {"delete.topic.enable": "false"}
+    with KraftCluster(tmp_path / "kafka", properties=settings, dynamic=True) as kafka:
+        kafka.start()
+        theirs = _refusals((HOST, kafka.port(1)))
+    with running(tmp_path / "ours", settings) as node:
+        ours = _refusals(node.address)
+    assert ours == theirs
+
+
+def _refusals(address: tuple[str, int]) -> list[object]:
+    with Talk(address) as talk:
+        talk.ask(create(topic("kept")), 7)
+        answers = [talk.ask(delete("kept", "nothing"), version) for version in range(1, 6)]
+        known = DeleteTopicState(name="kept")
+        answers.append(talk.ask(by_id(known, DeleteTopicState(topic_id=STRANGE_ID)), 6))
+        answers.append(talk.ask(create(topic("kept")), 7))
+    return [_plain(answer) for answer in answers[:-1]] + [_errors(answers[-1])]
+
+
+def _errors(answer: Message) -> list[int]:
+    assert isinstance(answer, CreateTopicsResponse)
+    return [each.error_code for each in answer.topics]
