@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from tests.effort import SOAK
 
-# A cluster of processes, fifty clusters, and every offset of many logs.
-collect_ignore = []
+# Fifty clusters, and every table built twice.
+collect_ignore = [] if SOAK else ["history/test_two_builds.py", "test_fleet.py"]

@@ -28,7 +28,7 @@ def test_fifty_clusters_are_built_in_one_run(spark: SparkSession, tmp_path: Path
     assert len(outcome.clusters) == CLUSTERS
     lake = Lake.at(str(tmp_path / "lake"))
     for name in ("topics", "partitions", "brokers", "configs", "changes"):
-        table = lake.dataset(name).to_table()
+        table = lake.dataset(name)
         counts = {
             each["values"].as_py(): each["counts"].as_py()
             for each in pc.value_counts(table["cluster_id"])
