@@ -81,7 +81,11 @@ class Confluent:
     codecs: ClassVar[tuple[str, ...]] = ("none", "gzip", "snappy", "lz4", "zstd")
 
     def __init__(self, bootstrap: str) -> None:
-        self._settings: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap}
+        # Brokers of tests come and go: librdkafka need not say so.
+        self._settings: dict[str, str | int | float | bool] = {
+            "bootstrap.servers": bootstrap,
+            "log_level": 0,
+        }
         self._admin = confluent_admin.AdminClient(self._settings)
 
     def create_topic(
