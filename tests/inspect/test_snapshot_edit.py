@@ -14,10 +14,12 @@ from kraftline.inspect.snapshots import (
     SetConfig,
     State,
     edit_state,
+    for_release,
     parse_config,
     parse_unset,
     read_state,
 )
+from kraftline.metadata.features import from_release
 from kraftline.metadata.image import EMPTY, MetadataDelta, Provenance
 from kraftline.metadata.image.configs import BROKER, TOPIC, ConfigResource
 from kraftline.metadata.image.metadata import PARTS
@@ -175,6 +177,18 @@ def test_eligible_leaders_are_elected_by_the_controller() -> None:
     )
     found = after(edit_state(before, [RemoveBroker(3)]))
     assert (found.isr, found.elr, found.leader) == ((), (4,), -1)
+
+
+def test_without_eligible_leaders_those_who_were_are_in_sync() -> None:
+    before = cluster(
+        on(3, 4, 2, isr=(), leader=-1, eligible_leader_replicas=(4, 3)),
+        on(1, 2, isr=(1,), leader=1, eligible_leader_replicas=(2,)),
+        elr=True,
+    )
+    older, lost = for_release(before, from_release("3.9"))
+    assert "the eligible leader replicas of one or more partitions" in lost
+    topic = older.image.topics.by_id[TOPIC_ID]
+    assert [each.isr for each in topic.partitions] == [(4, 3), (1,)]
 
 
 def test_a_move_to_a_removed_broker_is_taken_back() -> None:

@@ -62,6 +62,6 @@ def command(
                 pen.bold(f"From offset {before.offset} to offset {after.offset}"),
                 *(difference_lines(told, pen) if told else ["", "No difference."]),
                 "",
-                *map(pen.dim, remarks(history, max(before.offset, after.offset))),
+                *map(pen.dim, remarks(history, max(before.offset, after.offset), quick=quick)),
             ]
         )

@@ -12,9 +12,10 @@ from kraftline.metadata.features import (
     METADATA_VERSION,
     MetadataVersion,
 )
-from kraftline.metadata.image import MetadataImage
+from kraftline.metadata.image import MetadataDelta, MetadataImage
 from kraftline.metadata.image.features import FeaturesImage
 from kraftline.metadata.write_options import WriteOptions
+from kraftline.schema.metadata.partition_change_record import PartitionChangeRecord
 
 
 def losses(state: State) -> list[str]:
@@ -47,7 +48,28 @@ def for_release(state: State, version: MetadataVersion) -> tuple[State, list[str
     lost = image.losses(options)
     features, more = _features(image, version)
     after = msgspec.structs.replace(image, features=features)
+    if not version.elr_supported:
+        after = _in_sync_again(after)
     return msgspec.structs.replace(state, image=after), [*lost, *more]
+
+
+def _in_sync_again(image: MetadataImage) -> MetadataImage:
+    """Where nobody is in sync, those are who could be elected: they have everything committed, and
+    without eligible leaders an empty ISR would never have a leader again."""
+    delta = MetadataDelta(image)
+    for topic in image.topics.by_id.values():
+        for number, partition in topic.items():
+            if partition.elr and not partition.isr:
+                delta.replay(
+                    PartitionChangeRecord(
+                        partition_id=number,
+                        topic_id=topic.id,
+                        isr=partition.elr,
+                        eligible_leader_replicas=(),
+                        last_known_elr=(),
+                    )
+                )
+    return delta.apply(image.provenance)
 
 
 def _features(image: MetadataImage, version: MetadataVersion) -> tuple[FeaturesImage, list[str]]:
