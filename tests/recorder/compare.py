@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from kraftline.schema.types import Message
@@ -43,10 +43,10 @@ FREE: Final[dict[Field, Normal]] = {
 
 
 def differences(
-    ours: Message, kafkas: Message, normal: dict[Field, Normal] | None = None
+    ours: Message, kafkas: Message, normal: Mapping[Field, Normal] | None = None
 ) -> list[str]:
     """A line for each field that differs, with where it is."""
-    return list(_differences(ours, kafkas, NORMAL | (normal or {}), type(kafkas).__name__))
+    return list(_differences(ours, kafkas, {**NORMAL, **(normal or {})}, type(kafkas).__name__))
 
 
 def _differences(ours: Any, kafkas: Any, normal: dict[Field, Normal], at: str) -> Iterator[str]:
@@ -67,3 +67,18 @@ def _differences(ours: Any, kafkas: Any, normal: dict[Field, Normal], at: str) -
             yield from _differences(one, other, normal, f"{at}[{number}]")
     elif ours != kafkas:
         yield f"{at}: we say {ours!r}, Kafka {kafkas!r}"
+
+
+def plain(said: Any, normal: Mapping[Field, Normal]) -> Any:
+    """An answer as plain values, lists in the order of their texts: to compare answers whose order
+    nobody promised."""
+    if isinstance(said, Message):
+        found = {}
+        for name in said.__struct_fields__:
+            value = getattr(said, name)
+            make = normal.get(f"{type(said).__name__}.{name}", normal.get(name))
+            found[name] = plain(value if make is None else make(value), normal)
+        return found
+    if isinstance(said, (list, tuple)):
+        return sorted((plain(each, normal) for each in said), key=str)
+    return said

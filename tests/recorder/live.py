@@ -14,12 +14,18 @@ from kraftline.schema.api.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from kraftline.schema.api.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
 from kraftline.schema.api.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from kraftline.schema.types import Message
 from kraftline.schema.uuids import Uuid
 from tests.recorder.frames import answered, frame
 
-METADATA, CREATE_TOPICS = 3, 19
+LIST_OFFSETS, METADATA, CREATE_TOPICS = 2, 3, 19
 
 
 class Ended(Exception):
@@ -45,7 +51,7 @@ class Live:
         try:
             self._channel.sendall(len(asked).to_bytes(4, "big") + asked)
             return receive(self._channel)
-        except Ended:
+        except (Ended, OSError):
             self.close()
             raise
 
@@ -89,8 +95,28 @@ class Live:
             assert isinstance(said, MetadataResponse)
             found = said.topics[0].partitions
             if len(found) == partitions and not any(each.error_code for each in found):
-                return
+                break
             assert time.monotonic() < deadline, said
+            time.sleep(0.05)
+        # Metadata may be ahead of those who lead the partitions.
+        ends = ListOffsetsRequest(
+            replica_id=-1,
+            topics=(
+                ListOffsetsTopic(
+                    name=name,
+                    partitions=tuple(
+                        ListOffsetsPartition(partition_index=n, timestamp=-1)
+                        for n in range(partitions)
+                    ),
+                ),
+            ),
+        )
+        while True:
+            told = self.ask(ends, LIST_OFFSETS, 7)
+            assert isinstance(told, ListOffsetsResponse)
+            if not any(each.error_code for topic in told.topics for each in topic.partitions):
+                return
+            assert time.monotonic() < deadline, told
             time.sleep(0.05)
 
     def close(self) -> None:

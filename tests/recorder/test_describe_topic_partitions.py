@@ -83,6 +83,8 @@ CASES = {
     "by name, the cursor's unknown": _request("one", "gone", cursor=("gone", 3)),
     "by name, a negative partition": _request("one", cursor=("one", -1)),
     "by name, empty, with a cursor behind it": _request("one", "", cursor=("one", 0)),
+    "by name, empty, with a cursor at it": _request("one", "", cursor=("", 0)),
+    "by name, empty, with a cursor into it": _request("one", "", cursor=("", 3), limit=1),
     "a topic without partitions": _request("empty", "one"),
     "a topic without partitions, limit": _request("empty", "empty", "one", limit=1),
     "holes": _request("holes"),

@@ -1,14 +1,12 @@
-"""The same requests to a running Kafka and to a running node of ours."""
+"""The same requests to a running Kafka and to a running node of our_live."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 
 import pytest
 
 from kraftline.schema.api.metadata import MetadataRequest, MetadataRequestTopic
-from tests.node.running import OurNode, RealKafka
 from tests.recorder import node_cases
 from tests.recorder.cases import Case
 from tests.recorder.compare import FREE, differences
@@ -17,44 +15,28 @@ from tests.recorder.live import Live, outcome
 
 pytestmark = pytest.mark.oracle
 
-SETTINGS = {"auto.create.topics.enable": "true", "num.partitions": "2"}
 METADATA, API_VERSIONS = 3, 18
 CASES = node_cases.CASES
 
 
-@pytest.fixture(scope="module")
-def kafkas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    with (
-        RealKafka(tmp_path_factory.mktemp("kafka"), SETTINGS) as kafka,
-        Live(kafka.bootstrap) as live,
-    ):
-        live.create_topics(**node_cases.TOPICS)
-        yield live
-
-
-@pytest.fixture(scope="module")
-def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    with OurNode(tmp_path_factory.mktemp("ours"), SETTINGS) as node, Live(node.bootstrap) as live:
-        live.create_topics(**node_cases.TOPICS)
-        yield live
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_kafka_says_the_same(kafkas: Live, ours: Live, case: Case) -> None:
+def test_kafka_says_the_same(kafka_live: Live, our_live: Live, case: Case) -> None:
     for version in case.versions:
-        one = ours.ask(case.request(ours, version), case.key, version)
-        other = kafkas.ask(case.request(kafkas, version), case.key, version)
+        one = our_live.ask(case.request(our_live, version), case.key, version)
+        other = kafka_live.ask(case.request(kafka_live, version), case.key, version)
         assert not differences(one, other, {**FREE, **case.normal}), f"version {version}"
 
 
 @pytest.mark.parametrize("version", range(14))
-def test_a_topic_is_made_when_it_is_asked_for(kafkas: Live, ours: Live, version: int) -> None:
+def test_a_topic_is_made_when_it_is_asked_for(
+    kafka_live: Live, our_live: Live, version: int
+) -> None:
     name = f"made-{version}"
     request = MetadataRequest(topics=(MetadataRequestTopic(name=name),))
     for _ in ("not there yet", "there"):
-        one, other = (each.ask(request, METADATA, version) for each in (ours, kafkas))
+        one, other = (each.ask(request, METADATA, version) for each in (our_live, kafka_live))
         assert not differences(one, other, FREE)
-        for each in (ours, kafkas):
+        for each in (our_live, kafka_live):
             each.wait_for_topic(name, 2)
 
 
@@ -96,9 +78,11 @@ PIECES: dict[str, tuple[bytes, ...]] = {
 
 @pytest.mark.parametrize("name", PIECES)
 @pytest.mark.parametrize("hang_up", [False, True], ids=["stays", "hangs up"])
-def test_odd_bytes_end_as_with_kafka(kafkas: Live, ours: Live, name: str, hang_up: bool) -> None:
+def test_odd_bytes_end_as_with_kafka(
+    kafka_live: Live, our_live: Live, name: str, hang_up: bool
+) -> None:
     pieces = PIECES[name]
-    one = outcome(ours, *pieces, hang_up=hang_up)
-    assert one == outcome(kafkas, *pieces, hang_up=hang_up)
+    one = outcome(our_live, *pieces, hang_up=hang_up)
+    assert one == outcome(kafka_live, *pieces, hang_up=hang_up)
     # Everyone else goes on.
-    assert ours.ask(MetadataRequest(topics=()), METADATA, 12)
+    assert our_live.ask(MetadataRequest(topics=()), METADATA, 12)

@@ -10,7 +10,7 @@
   not. Topics with an error use up none of the limit.
 - A topic that is not there: UNKNOWN_TOPIC_OR_PARTITION, or INVALID_TOPIC_EXCEPTION for a name that
   none can have.
-- A topic without a name fails as a whole: UNKNOWN_SERVER_ERROR for each topic.
+- Without a cursor, a topic without a name makes it fail: UNKNOWN_SERVER_ERROR for each topic.
 - Replicas and ISR as they are; leader -1 only if it is not registered or lacks the listener.
 - Authorized operations are told without being asked for.
 """
@@ -66,7 +66,7 @@ def answer(request: DescribeTopicPartitionsRequest, context: Context) -> Body:
             ErrorCode.INVALID_REQUEST,
             f"DescribeTopicPartitionsRequest cursor partition must be valid: {start}",
         )
-    if any(each.name == "" for each in request.topics) and at == "":
+    if request.cursor is None and any(each.name == "" for each in request.topics):
         raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, "a topic without a name")
     table = cache.encoded.table("partitions", context.listener, image.cluster, _encoded)
     parts: list[bytes] = []

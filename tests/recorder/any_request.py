@@ -1,0 +1,145 @@
+"""Random requests of any API, out of values that are likely to mean something to a broker.
+
+The same seed makes the same request for every target, but for the ids of topics, which are its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any, Final
+
+import msgspec
+
+from kraftline.records import Record, build_batch
+from kraftline.schema.fields import FieldSpec, fields
+from kraftline.schema.types import ZERO, Message
+from kraftline.schema.uuids import Uuid
+from tests.recorder.cases import Target
+
+NAMES: Final = ("one", "three", "many", "nowhere", "a/b", "")
+UNKNOWN: Final = Uuid(b"an unknown topic")
+
+
+def _batch(count: int = 3, *, broken: bool = False) -> bytes:
+    now = 1_700_000_000_000
+    data = build_batch([Record(n, now + n, b"k", b"v" * n) for n in range(count)])
+    return data[:-1] + b"!" if broken else data
+
+
+_PARTITIONS: Final = (0, 0, 1, 2, 59, 60, -1)
+_OFFSETS: Final = (0, 1, 5, 1000, -1, -2, -3, -4, -5, -6, 2**62)
+_EPOCHS: Final = (-1, -1, 0, 1, 7)
+# By the name of a field, or by its class and name.
+VALUES: Final[Mapping[str, Sequence[Any]]] = {
+    "name": NAMES,
+    "topic": NAMES,
+    "topic_name": NAMES,
+    "partition": _PARTITIONS,
+    "partition_index": _PARTITIONS,
+    "index": _PARTITIONS,
+    "offset": _OFFSETS,
+    "fetch_offset": _OFFSETS,
+    "timestamp": (*_OFFSETS, 1_700_000_000_001),
+    "log_start_offset": (-1, 0),
+    "leader_epoch": _EPOCHS,
+    "current_leader_epoch": _EPOCHS,
+    "last_fetched_epoch": _EPOCHS,
+    "max_bytes": (2**31 - 1, 1000, 1, 0),
+    "partition_max_bytes": (1 << 20, 100, 1, 0),
+    "max_wait_ms": (0, 1, 20),
+    "min_bytes": (0, 1),
+    "isolation_level": (0, 1),
+    "replica_id": (-1,),
+    "replica_epoch": (-1,),
+    "session_id": (0, 0, 7),
+    "session_epoch": (-1, 0, 3),
+    "cluster_id": (None,),
+    "rack_id": ("", "left"),
+    "timeout_ms": (1000, 5000),
+    "acks": (-1, 1),
+    # Real Kafka never answers a produce without records.
+    "records": (b"", b"garbage", _batch(), _batch(1), _batch(broken=True)),
+    "transactional_id": (None,),
+    "transaction_timeout_ms": (1000, 60_000, 0, -1),
+    "producer_id": (-1, -1, 5),
+    "producer_epoch": (-1, -1, 5),
+    "enable2_pc": (False,),
+    "keep_prepared_txn": (False,),
+    "response_partition_limit": (2000, 5, 1, 0, -1),
+    "client_software_name": ("rec", "", "a b"),
+    "client_software_version": ("1.0", "", "-"),
+    "endpoint_type": (1, 1, 2, 3),
+    "allow_auto_topic_creation": (False,),
+    "high_watermark": (-1, 0),
+    "replica_directory_id": (ZERO,),
+    # Nothing is made or removed: others count on the topics that there are.
+    "CreateTopicsRequest.validate_only": (True,),
+    "CreatableTopic.name": ("new", "newer", *NAMES),
+    "CreatableTopic.num_partitions": (-1, 1, 3, 0, -2),
+    "CreatableTopic.replication_factor": (-1, 1, 2, 0),
+    "CreatableTopicConfig.name": ("retention.ms", "cleanup.policy", "segment.bytes", "no.such", ""),
+    "CreatableTopicConfig.value": ("1000", "compact", "delete", "many", "-5", "", None),
+    "CreatableReplicaAssignment.broker_ids": ((1,), (1,), (2,), (), (1, 1), (1, 2)),
+    "FetchTopic.topic_id": (UNKNOWN,),
+    "ForgottenTopic.topic_id": (UNKNOWN,),
+    "DeleteTopicState.name": ("nowhere", "a/b", "", None),
+    "DeleteTopicState.topic_id": (UNKNOWN, ZERO),
+    "DeleteTopicsRequest.topic_names": ((), ("nowhere",), ("a/b", "nowhere"), ("", "away")),
+}
+
+
+# How many there are of what repeats; what is named twice in a request comes once.
+COUNTS: Final = {"partitions": (1, 3), "partition_data": (1, 3), "configs": (0, 1)}
+
+
+def any_request(kind: type[Message], version: int, seed: int, target: Target) -> Message:
+    return _Maker(Random(seed), version, target).message(kind)
+
+
+def _identity(message: Message) -> tuple[object, ...]:
+    names = ("name", "topic", "topic_id", "partition", "partition_index", "index")
+    return tuple(getattr(message, name, None) for name in names)
+
+
+class _Maker(msgspec.Struct):
+    random: Random
+    version: int
+    target: Target
+
+    def message(self, kind: type[Message]) -> Message:
+        found = {
+            field.name: self._field(kind, field)
+            for field in fields(kind)
+            if self.version in field.versions
+        }
+        return kind(**found)
+
+    def _field(self, kind: type[Message], field: FieldSpec) -> Any:
+        nullable = self.version in field.nullable
+        chosen = VALUES.get(f"{kind.__name__}.{field.name}", VALUES.get(field.name))
+        struct = field.struct
+        if field.is_array and (chosen is None or struct is not None or field.name == "partitions"):
+            if nullable and self.random.random() < 0.2:
+                return None
+            least, most = COUNTS.get(field.name, (0, 3))
+            count = self.random.randint(least, most)
+            if struct is None:
+                return tuple(self.random.choice(_PARTITIONS) for _ in range(count))
+            made = [self.message(struct) for _ in range(count)]
+            return tuple({_identity(each): each for each in made}.values())
+        if struct is not None:
+            return None if nullable and self.random.random() < 0.5 else self.message(struct)
+        if chosen is not None:
+            return self._representable(self.random.choice(chosen), field, nullable)
+        if field.wire == "uuid":
+            which = self.random.choice(("one", "three", "many", UNKNOWN, ZERO))
+            return which if isinstance(which, Uuid) else self.target.topic_id(which)
+        if field.wire == "bool":
+            return self.random.random() < 0.5
+        raise AssertionError(f"nothing is known of {kind.__name__}.{field.name}")
+
+    def _representable(self, value: Any, field: FieldSpec, nullable: bool) -> Any:
+        if value is None and not nullable:
+            return b"" if field.wire == "records" else ""
+        return value
