@@ -38,7 +38,8 @@ _logger = logging.getLogger(__name__)
 
 class Partitions(MetadataPublisher):
     """`logs` are those of each log directory, by its id. `config_of` gives what a topic's log is
-    kept by. `threads` do what takes the disk's time for requests."""
+    kept by. `threads` do what takes the disk's time for requests. `missing` is how many more
+    directories there should be, which could not be opened."""
 
     def __init__(
         self,
@@ -46,6 +47,7 @@ class Partitions(MetadataPublisher):
         logs: Mapping[Uuid, Logs],
         config_of: Callable[[MetadataImage, str], LogConfig],
         config: Config,
+        missing: int = 0,
     ) -> None:
         self.broker_id = broker_id
         self.logs = logs
@@ -55,9 +57,12 @@ class Partitions(MetadataPublisher):
         self.assignments: dict[tuple[Uuid, int], Uuid] = {}
         self.first_published = False
         self._config_of = config_of
+        self._directories = len(logs) + missing
         self._all: dict[tuple[str, int], Partition] = {}
         self._offline: set[tuple[str, int]] = set()
         self._upkeep = Upkeep(tuple(logs.values()), config)
+        # Told the id of a directory that has gone offline.
+        self.on_directory_failure: Callable[[Uuid], None] | None = None
 
     @property
     def name(self) -> str:
@@ -166,8 +171,11 @@ class Partitions(MetadataPublisher):
                 return log
         named = local.partition.directory(self.broker_id)
         online = {key: each for key, each in self.logs.items() if each.disk.failure is None}
-        # The log may be in the directory that is not there.
-        if named not in online and named != UNASSIGNED and len(online) < len(self.logs):
+        # The log may be in the directory that is not there. One that the metadata gave no directory
+        # may be anywhere, unless it is new: nothing that the first image has is.
+        is_old = not self.first_published or where in self._offline
+        is_elsewhere = named != UNASSIGNED or is_old
+        if named not in online and is_elsewhere and len(online) < self._directories:
             raise DirectoryOffline("its log directory is offline")
         if not online:
             raise DirectoryOffline("every log directory is offline")
@@ -214,6 +222,8 @@ class Partitions(MetadataPublisher):
         for partition in self:
             if partition.log.disk is logs.disk:
                 partition.wake()
+        if self.on_directory_failure is not None:
+            self.on_directory_failure(next(key for key, each in self.logs.items() if each is logs))
 
 
 def _attempt(work: Callable[[], object], what: str) -> None:

@@ -164,7 +164,9 @@ class Node:
                 _logger.warning("%s", note)
         cache = MetadataCache()
         by_id = dict(zip(directories.logs.values(), self._logs, strict=True))
-        partitions = Partitions(self.node_id, by_id, self._log_config, self.config)
+        partitions = Partitions(
+            self.node_id, by_id, self._log_config, self.config, len(directories.unreadable)
+        )
         snapshots = SnapshotGenerator(
             SnapshotEmitter(self.log),
             RoleFaultHandler("snapshot generation", fatal=False),
@@ -204,6 +206,7 @@ class Node:
             registration_timeout_ms=self.config.whole("initial.broker.registration.timeout.ms"),
         )
         held.push_async_callback(self.lifecycle.shut_down)
+        self.broker.partitions.on_directory_failure = self.lifecycle.directory_failed
         await self.lifecycle.start()
         for listener in self.listeners:
             await listener.start()
