@@ -60,7 +60,8 @@ class Opening(msgspec.Struct, frozen=True):
 class Loaded(msgspec.Struct, frozen=True):
     """A log's state in memory; the last of `segments` is the one to append to.
 
-    `unwritten` are segments whose indexes were built again and found no room on the disk.
+    `unwritten` are segments whose indexes were built again and found no room on the disk. `as_left`:
+    the last stop was clean, and no file has come or gone since.
     """
 
     opening: Opening
@@ -73,6 +74,7 @@ class Loaded(msgspec.Struct, frozen=True):
     producer_files: ProducerFiles
     topic_id: Uuid | None
     unwritten: list[tuple[Segment, IndexBuilder]]
+    as_left: bool
 
 
 def load(
@@ -105,6 +107,7 @@ class _Loading:
 
     def run(self) -> Loaded:
         there = read_partition_directory(self.directory)
+        as_left = self.stopped.clean and not there.working_files and bool(there.segments)
         if there.working_files:
             finish_swaps(there)
             there = read_partition_directory(self.directory)
@@ -139,6 +142,7 @@ class _Loading:
             self.files,
             there.topic_id,
             self.unwritten,
+            as_left and not self.recovered and not self.notes,
         )
 
     # Files

@@ -79,7 +79,7 @@ class LogFiles:
         self.producers = loaded.producer_files
         self._removals = removals
         self._recent = recent
-        self._names_changed = True
+        self._names_changed = not loaded.as_left
         # A roll may meet a flush at the same index files.
         self._index_files = threading.Lock()
 
