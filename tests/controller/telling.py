@@ -1,0 +1,203 @@
+"""The same requests to a real controller and to ours, and what each says and writes.
+
+What differs by its nature is taken out: ids, epochs, and the order of what Kafka shuffles.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+
+from kraftline.controller.controller import Controller
+from kraftline.metadata.bootstrap import read_bootstrap
+from kraftline.metadata.image import EMPTY
+from kraftline.node.standalone import format_if_new, standalone_config
+from kraftline.raft import EmbeddedLog
+from kraftline.schema.api.broker_registration import (
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+)
+from kraftline.schema.api.create_topics import CreateTopicsResponse
+from kraftline.schema.codec import decode, encode
+from kraftline.schema.types import Message
+from kraftline.schema.uuids import ZERO, Uuid
+from kraftline.storage.snapshot_file import now
+from tests.broker.running import running
+from tests.broker.talking import Talk
+from tests.controller.broker_stories import CLUSTER, Silence, Step, beat
+from tests.controller.metadata_log import LoggedBatch, end_offset, in_order, read_batches
+from tests.controller.topic_requests import creations, deletions
+from tests.oracle.kafka import HOST, KraftCluster, NodeSpec
+
+Ask: TypeAlias = Callable[[Message, int], Awaitable[Message]]
+Story: TypeAlias = Callable[[], Iterable[Step | Silence]]
+
+# Sessions longer than any story, and short enough to wait for.
+LONG_MS, SHORT_MS = 600_000, 1_500
+_METHODS = {
+    19: "create_topics",
+    20: "delete_topics",
+    62: "register",
+    63: "heartbeat",
+    67: "allocate_producer_ids",
+}
+# Of the file that the real node is started with: they are told in the answers.
+_SAID = {"log.index.size.max.bytes": "4096", "num.partitions": "1"}
+
+
+class Told(msgspec.Struct):
+    """Each request with its answer, and the batches that were written, as JSON has them."""
+
+    answers: list[tuple[str, Any]]
+    batches: list[list[tuple[str, Any]]]
+
+
+def told(answers: list[tuple[str, Any]], batches: Iterable[LoggedBatch]) -> Told:
+    found = Told(answers, [list(batch) for batch in batches])
+    return msgspec.json.decode(msgspec.json.encode(found), type=Told)
+
+
+def write(path: Path, stories: dict[str, Told]) -> None:
+    path.write_bytes(gzip.compress(msgspec.json.encode(stories), mtime=0))
+
+
+def read(path: Path) -> dict[str, Told]:
+    return msgspec.json.decode(gzip.decompress(path.read_bytes()), type=dict[str, Told])
+
+
+def hold_equal(ours: Told, theirs: Told) -> None:
+    for (request, answer), (_, expected) in zip(ours.answers, theirs.answers, strict=True):
+        assert answer == expected, request
+    for number, (written, expected) in enumerate(zip(ours.batches, theirs.batches, strict=False)):
+        assert written == expected, f"batch {number}"
+    assert len(ours.batches) == len(theirs.batches)
+
+
+def topics_by_kafka(root: Path) -> Told:
+    with KraftCluster(root, dynamic=True) as kafka:
+        kafka.start()
+        return _ask_for_topics((HOST, kafka.port(1)), kafka.data(1))
+
+
+def topics_by_us(root: Path) -> Told:
+    with running(root, _SAID) as node:
+        return _ask_for_topics(node.address, root)
+
+
+def brokers_by_kafka(root: Path, story: Story, session_ms: int = LONG_MS) -> Told:
+    """By a controller without brokers."""
+    properties = {"broker.session.timeout.ms": str(session_ms)}
+    nodes = [NodeSpec(1, "controller")]
+    with KraftCluster(
+        root, nodes, cluster_id=CLUSTER, properties=properties, dynamic=True
+    ) as kafka:
+        kafka.start()
+        data = kafka.data(1)
+        start = end_offset(data)
+        with Talk(kafka.controller_endpoint(1)) as talk:
+
+            async def ask(request: Message, version: int) -> Message:
+                return talk.ask(request, version)
+
+            answers = asyncio.run(_tell(story(), ask, session_ms))
+    return told(answers, map(in_order, read_batches(data, start)))
+
+
+def brokers_by_us(root: Path, story: Story, session_ms: int = LONG_MS) -> Told:
+    config = standalone_config(
+        {
+            "log.dirs": str(root),
+            "broker.session.timeout.ms": str(session_ms),
+            "listeners": "PLAINTEXT://127.0.0.1:0",
+        }
+    )
+    format_if_new(config)
+
+    async def main() -> tuple[list[tuple[str, Any]], int]:
+        async with await EmbeddedLog.open(root, node_id=1) as log:
+            controller = Controller(log, EMPTY, now, config=config, cluster_id=CLUSTER)
+            await controller.activate(read_bootstrap(root))
+            start = log.end_offset
+
+            async def ask(request: Message, version: int) -> Message:
+                answer = await ask_controller(controller, request)
+                return decode(type(answer), encode(answer, version), version)
+
+            answers = await _tell(story(), ask, session_ms)
+            await controller.close()
+            return answers, start
+
+    answers, start = asyncio.run(main())
+    return told(answers, map(in_order, read_batches(root, start)))
+
+
+async def ask_controller(controller: Controller, request: Message) -> Message:
+    key = request.SPEC.key
+    assert key is not None
+    answer: Message = await getattr(controller, _METHODS[key])(request)
+    return answer
+
+
+async def _tell(
+    story: Iterable[Step | Silence], ask: Ask, session_ms: int
+) -> list[tuple[str, Any]]:
+    answers: list[tuple[str, Any]] = []
+    epochs: dict[int, int] = {}
+    for step in story:
+        if isinstance(step, Silence):
+            for _ in range(10):
+                await asyncio.sleep(session_ms / 1000 / 5)
+                for broker in step.but:
+                    await ask(*beat(broker)(epochs))
+            continue
+        request, version = step(epochs)
+        answer = await ask(request, version)
+        if isinstance(answer, BrokerRegistrationResponse) and not answer.error_code:
+            assert isinstance(request, BrokerRegistrationRequest)
+            is_same = epochs.get(request.broker_id) == answer.broker_epoch
+            epochs[request.broker_id] = answer.broker_epoch
+            answer = msgspec.structs.replace(answer, broker_epoch=int(is_same))
+        found = plain(answer)
+        for topic in found.get("topics", ()):
+            # What the two nodes were started with differs; told of with topics.
+            topic.pop("configs")
+        answers.append((str(request), found))
+    return answers
+
+
+def _ask_for_topics(address: tuple[str, int], data: Path) -> Told:
+    start = end_offset(data)
+    answers: list[tuple[str, Any]] = []
+    ids: dict[str, Uuid] = {}
+
+    def ask_all(talk: Talk, requests: Iterable[tuple[Message, int]]) -> None:
+        for request, version in requests:
+            answer = talk.ask(request, version)
+            answers.append((f"version {version}: {request}"[:500], plain(answer)))
+            if isinstance(answer, CreateTopicsResponse):
+                made = [each for each in answer.topics if each.topic_id != ZERO]
+                ids.update({each.name: each.topic_id for each in made})
+
+    with Talk(address) as talk:
+        ask_all(talk, creations(1))
+        ask_all(talk, deletions(ids))
+    return told(answers, map(_removals_in_order, read_batches(data, start)))
+
+
+def _removals_in_order(batch: LoggedBatch) -> LoggedBatch:
+    return in_order(batch) if batch[0][0].startswith("REMOVE_TOPIC") else batch
+
+
+def plain(answer: Message) -> Any:
+    """An answer without ids, and with what Kafka shuffles in one order."""
+    found: Any = msgspec.to_builtins(answer, enc_hook=str)
+    for each in found.get("topics") or found.get("responses") or ():
+        each["topic_id"] = each["topic_id"] != str(ZERO)
+    if "responses" in found:
+        found["responses"] = sorted(found["responses"], key=str)
+    return found
