@@ -43,7 +43,7 @@ from kraftline.node.addresses import (
     take_address,
 )
 from kraftline.node.directories import Directories, take_directories
-from kraftline.node.registration import registration_of
+from kraftline.node.registration import cordoned_of, registration_of
 from kraftline.raft import EmbeddedLog, LogSettings
 from kraftline.server.server import Listener
 from kraftline.storage.log import LogConfig, Logs
@@ -204,8 +204,12 @@ class Node:
             lambda: self.loader.last_applied_offset,
             self.config.whole("broker.heartbeat.interval.ms"),
             registration_timeout_ms=self.config.whole("initial.broker.registration.timeout.ms"),
+            cordoned=cordoned_of(self.config, directories.logs),
         )
-        held.push_async_callback(self.lifecycle.shut_down)
+        held.push_async_callback(
+            self.lifecycle.shut_down,
+            is_controlled=self.config["controlled.shutdown.enable"] is True,
+        )
         self.broker.partitions.on_directory_failure = self.lifecycle.directory_failed
         await self.lifecycle.start()
         for listener in self.listeners:
