@@ -6,6 +6,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 
 from kraftline.controller.partition_changes import Circumstances, Election, partition_change
@@ -51,12 +52,11 @@ def _change(asked: dict[str, Any]) -> tuple[PartitionChangeRecord, int] | None:
         election=Election[asked["election"]],
         lost_data=asked["lostData"],
     )
-    found = partition_change(before, _TOPIC, 7, around, isr=tuple(asked["targetIsr"]))
+    found = partition_change(before, around, isr=tuple(asked["targetIsr"]))
     if found is None:
         return None
-    record, version = found
-    assert isinstance(record, PartitionChangeRecord)
-    return record, version
+    found = msgspec.structs.replace(found, topic_id=_TOPIC, partition_id=7)
+    return found, around.version.partition_change_record_version
 
 
 def _drawn(random: Random) -> dict[str, Any]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import msgspec
 
 from kraftline.controller.partition_changes import Circumstances, Election, partition_change
 from kraftline.controller.topic_configs import TopicConfigs
@@ -14,7 +17,10 @@ from kraftline.metadata.partition import (
     PartitionRegistration,
 )
 from kraftline.metadata.write_options import Versioned
+from kraftline.schema.metadata.partition_change_record import PartitionChangeRecord
 from kraftline.schema.uuids import Uuid
+
+_Looks: TypeAlias = tuple[object, ...]
 
 # Stands for no broker where one may be named.
 NOBODY = -1
@@ -97,22 +103,44 @@ def _updates(
             and registered.has_online_directory(directory)
         )
 
+    # Most partitions are like others: what becomes of one becomes of all that look the same.
+    known: dict[_Looks, PartitionChangeRecord | None] = {}
     for topic in sorted(image.topics.by_id.values(), key=lambda topic: topic.name):
         concerned = [(number, each) for number, each in topic.items() if concerns(each)]
         if not concerned:
             continue
         is_unclean = configs.unclean_elections(image, topic.name)
+        min_isr = min(configs.min_isr(image, topic.name), len(topic.partitions[0].replicas))
         around = Circumstances(
             version=version,
             has_elr=image.features.elr_enabled,
-            min_isr=min(configs.min_isr(image, topic.name), len(topic.partitions[0].replicas)),
+            min_isr=min_isr,
             may_lead=may_lead,
             directory_of=lambda broker: default_directory(image, broker),
             election=Election.UNCLEAN if is_unclean else Election.ONLINE,
             lost_data=() if lost_data == NOBODY else (lost_data,),
         )
         for number, partition in concerned:
-            isr = tuple(each for each in partition.isr if each not in gone)
-            change = partition_change(partition, topic.id, number, around, isr=isr)
+            looks = (min_isr, is_unclean, *_looks(partition))
+            if looks not in known:
+                isr = tuple(each for each in partition.isr if each not in gone)
+                known[looks] = partition_change(partition, around, isr=isr)
+            change = known[looks]
             if change is not None:
-                yield change
+                record = msgspec.structs.replace(change, topic_id=topic.id, partition_id=number)
+                yield record, version.partition_change_record_version
+
+
+def _looks(partition: PartitionRegistration) -> tuple[object, ...]:
+    """Everything that a change depends on: all but the epochs."""
+    return (
+        partition.replicas,
+        partition.directories,
+        partition.isr,
+        partition.leader,
+        partition.leader_recovery_state,
+        partition.removing_replicas,
+        partition.adding_replicas,
+        partition.elr,
+        partition.last_known_elr,
+    )

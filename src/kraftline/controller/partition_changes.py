@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Collection
+from typing import Final
 
 import msgspec
 
@@ -24,9 +25,10 @@ from kraftline.metadata.partition import (
     PartitionRegistration,
     Replicas,
 )
-from kraftline.metadata.write_options import Versioned
 from kraftline.schema.metadata.partition_change_record import PartitionChangeRecord
 from kraftline.schema.uuids import Uuid
+
+_NOTHING: Final = PartitionChangeRecord()
 
 
 class Election(enum.Enum):
@@ -68,15 +70,10 @@ class Target(msgspec.Struct, kw_only=True):
 
 
 def partition_change(
-    before: PartitionRegistration,
-    topic_id: Uuid,
-    partition: int,
-    around: Circumstances,
-    *,
-    isr: Replicas | None = None,
-) -> Versioned | None:
+    before: PartitionRegistration, around: Circumstances, *, isr: Replicas | None = None
+) -> PartitionChangeRecord | None:
     """The record that leads to the new in-sync replicas (None: as they are), with what follows
-    from them; None where nothing changes."""
+    from them, but for which partition it is; None where nothing changes."""
     target = Target(
         isr=before.isr if isr is None else isr,
         replicas=before.replicas,
@@ -115,8 +112,6 @@ def partition_change(
     ):
         leader = before.leader
     record = PartitionChangeRecord(
-        partition_id=partition,
-        topic_id=topic_id,
         isr=new_isr,
         leader=leader,
         leader_recovery_state=state,
@@ -127,9 +122,7 @@ def partition_change(
         removing_replicas=_changed(before.removing_replicas, target.removing),
         adding_replicas=_changed(before.adding_replicas, target.adding),
     )
-    if record == PartitionChangeRecord(partition_id=partition, topic_id=topic_id):
-        return None
-    return record, around.version.partition_change_record_version
+    return None if record == _NOTHING else record
 
 
 def _complete_reassignment(target: Target) -> None:
