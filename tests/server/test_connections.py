@@ -233,9 +233,9 @@ def test_an_idle_connection_is_closed(run: Callable[..., None]) -> None:
 
 def test_a_handler_that_fails_ends_its_connection_only(run: Callable[..., None]) -> None:
     def handle(frame: memoryview, _: Connection) -> list[bytes | FileRange]:
-        if frame == b"close":
+        if bytes(frame) == b"close":
             raise CloseConnection("asked for")
-        if frame == b"fail":
+        if bytes(frame) == b"fail":
             raise ValueError("a mistake")
         return [bytes(frame)]
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from kraftline.server.parts import Answer, FileRange, Part, length_of
 from kraftline.server.sending import Sending, release_all
+from kraftline.server.streaming import Streaming
 
 if TYPE_CHECKING:
     from kraftline.server.server import Listener
@@ -54,7 +55,7 @@ class Connection(asyncio.BufferedProtocol):
         self._stalled = False  # does the client not read its answers?
         self._closed = False
         self._transport: asyncio.Transport | None = None
-        self._sending: Sending | None = None
+        self._sending: Sending | Streaming | None = None
         self._task: asyncio.Future[Answer] | None = None
         self._after_drain: Callable[[], None] | None = None
 
@@ -68,7 +69,9 @@ class Connection(asyncio.BufferedProtocol):
         if channel is not None and channel.family in (socket.AF_INET, socket.AF_INET6):
             channel.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         # Any answer that is not wholly sent pauses this connection: one at a time, as in Kafka.
-        self._transport.set_write_buffer_limits(high=0)
+        # Over TLS a connection pauses at its limit, otherwise above it.
+        is_encrypted = transport.get_extra_info("ssl_object") is not None
+        self._transport.set_write_buffer_limits(high=1 if is_encrypted else 0, low=0)
         self.listener.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -201,8 +204,13 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.write(b"".join((head, *cast("list[bytes]", answer))))
             return
         self._busy = True
-        if size <= _IN_MEMORY or self._transport.get_extra_info("ssl_object") is not None:
+        if size <= _IN_MEMORY:
             self._send_read(head, answer)
+        elif self._transport.get_extra_info("ssl_object") is not None:
+            write = self._transport.write
+            parts = [head, *answer]
+            self._sending = Streaming(self._loop, write, self._when_writable, parts, self._sent)
+            self._sending.start()
         elif self._stalled:
             self._after_drain = lambda: self._send_direct(head, answer)
         else:
@@ -226,8 +234,14 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self._loop.call_soon(self._pump)
 
+    def _when_writable(self, go_on: Callable[[], None]) -> bool:
+        """Whether the client has taken everything; if not, `go_on` is called when it has."""
+        if self._stalled:
+            self._after_drain = go_on
+        return not self._stalled
+
     def _send_read(self, head: bytes, answer: list[Part]) -> None:
-        """Through memory: small ranges, and all of them where the kernel cannot encrypt."""
+        """Through memory: small ranges are quicker read than sent by the kernel."""
         assert self._transport is not None
         parts = [head]
         for each in answer:
