@@ -37,10 +37,10 @@ def answer(
 ) -> DeleteRecordsResponse | Awaitable[DeleteRecordsResponse]:
     image = context.broker.cache.image
     # As in Kafka, of a partition that is named twice the last counts.
-    wanted = {
-        topic.name: {each.partition_index: each for each in topic.partitions}
-        for topic in request.topics
-    }
+    wanted: dict[str, dict[int, DeleteRecordsPartition]] = {}
+    for topic in request.topics:
+        for each in topic.partitions:
+            wanted.setdefault(topic.name, {})[each.partition_index] = each
     response = DeleteRecordsResponse(
         topics=tuple(
             DeleteRecordsTopicResult(

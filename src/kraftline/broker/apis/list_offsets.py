@@ -2,8 +2,8 @@
 
 - Latest (-1) is the high watermark, with read_committed the last stable offset, for a replica the
   log's end; earliest (-2); the record with the largest timestamp (-3, from version 7 on); earliest
-  on this disk (-4, from 8); what is in tiered storage (-5, from 9) and what waits to go there (-6,
-  from 11): there is no tiered storage, so that is nothing and everything.
+  on this disk (-4, from 8). There is no tiered storage, so nothing is in it (-5, from 9) or on its
+  way there (-6, from 11).
 - Other negative times, or too new ones for the version: UNSUPPORTED_VERSION.
 - A time gives the first record that is not older, if it can be fetched yet. Such lookups read
   files, so they are done in threads.
@@ -106,6 +106,7 @@ def _response(found: dict[str, dict[int, _Answer | _Later]]) -> ListOffsetsRespo
                 partitions=tuple(each() if callable(each) else each for each in of_topic.values()),
             )
             for name, of_topic in found.items()
+            if of_topic
         )
     )
 
@@ -148,10 +149,8 @@ def _look_up(
             return _told(wanted, OffsetAt(end, leader_epoch=partition.leader_epoch), version)
         case -2 | -4:
             return _told(wanted, log.earliest(), version)
-        case -5:
-            return _told(wanted, OffsetAt(-1, leader_epoch=-1), version)
-        case -6:
-            return _told(wanted, OffsetAt(-1, leader_epoch=-1), version)
+        case -5 | -6:
+            return _told(wanted, OffsetAt(-1), version)
 
     def later() -> _Answer:
         try:

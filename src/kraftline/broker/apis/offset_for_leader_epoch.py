@@ -31,8 +31,7 @@ def answer(request: OffsetForLeaderEpochRequest, context: Context) -> OffsetForL
                     _end(topic.topic, each, context, topics) for each in topic.partitions
                 ),
             )
-            # Of a topic that is named twice the first counts.
-            for topic in {each.topic: each for each in reversed(request.topics)}.values()
+            for topic in request.topics
         )
     )
 

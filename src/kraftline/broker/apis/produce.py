@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from typing import Final
 
 import msgspec
@@ -36,8 +36,10 @@ from kraftline.schema.api.produce import (
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
+    TopicProduceData,
     TopicProduceResponse,
 )
+from kraftline.schema.uuids import Uuid
 from kraftline.server.connection import CloseConnection
 from kraftline.storage.log import Appended, AppendRefused, LogProblem
 
@@ -68,7 +70,7 @@ def answer(
     refused = _request_error(request)
     written: list[_Written] = []
     topics = []
-    for topic in request.topic_data:
+    for topic in _once(request.topic_data):
         name, unknown = topic.name, refused
         if context.version >= _TOPIC_IDS:
             found = image.topics.by_id.get(topic.topic_id)
@@ -85,11 +87,12 @@ def answer(
                 responses.append(msgspec.structs.replace(unknown, index=each.index))
                 continue
             responses.append(_append(name, each, request, context, image, written))
-        topics.append(
-            TopicProduceResponse(
-                name=topic.name, topic_id=topic.topic_id, partition_responses=tuple(responses)
+        if responses:
+            topics.append(
+                TopicProduceResponse(
+                    name=topic.name, topic_id=topic.topic_id, partition_responses=tuple(responses)
+                )
             )
-        )
     response = _response(topics, context, image)
     waits = [each for each in written if each.appended.must_flush or _is_behind(each, request)]
     if waits:
@@ -109,6 +112,22 @@ def failed(request: ProduceRequest, error: ErrorCode, context: Context) -> Produ
         for topic in request.topic_data
     )
     return _told(request, ProduceResponse(responses=topics))
+
+
+def _once(topics: tuple[TopicProduceData, ...]) -> Iterable[TopicProduceData]:
+    """Topics that are named several times are one, with all their partitions."""
+    if len(topics) < 2:
+        return topics
+    found: dict[tuple[str, Uuid], TopicProduceData] = {}
+    for each in topics:
+        key = each.name, each.topic_id
+        known = found.get(key)
+        if known is not None:
+            each = msgspec.structs.replace(
+                known, partition_data=known.partition_data + each.partition_data
+            )
+        found[key] = each
+    return found.values()
 
 
 def _request_error(request: ProduceRequest) -> PartitionProduceResponse | None:
