@@ -21,7 +21,7 @@ NAMES: Final = ("one", "three", "many", "nowhere", "a/b", "")
 UNKNOWN: Final = Uuid(b"an unknown topic")
 
 
-def _batch(count: int = 3, *, broken: bool = False) -> bytes:
+def batch(count: int = 3, *, broken: bool = False) -> bytes:
     now = 1_700_000_000_000
     data = build_batch([Record(n, now + n, b"k", b"v" * n) for n in range(count)])
     return data[:-1] + b"!" if broken else data
@@ -30,6 +30,8 @@ def _batch(count: int = 3, *, broken: bool = False) -> bytes:
 _PARTITIONS: Final = (0, 0, 1, 2, 59, 60, -1)
 _OFFSETS: Final = (0, 1, 5, 1000, -1, -2, -3, -4, -5, -6, 2**62)
 _EPOCHS: Final = (-1, -1, 0, 1, 7)
+# A name stands for the id of that topic.
+_TOPIC_IDS: Final = ("one", "three", "many", UNKNOWN, ZERO)
 # By the name of a field, or by its class and name.
 VALUES: Final[Mapping[str, Sequence[Any]]] = {
     "name": NAMES,
@@ -59,7 +61,7 @@ VALUES: Final[Mapping[str, Sequence[Any]]] = {
     "timeout_ms": (1000, 5000),
     "acks": (-1, 1),
     # Real Kafka never answers a produce without records.
-    "records": (b"", b"garbage", _batch(), _batch(1), _batch(broken=True)),
+    "records": (b"", b"garbage", batch(), batch(1), batch(broken=True)),
     "transactional_id": (None,),
     "transaction_timeout_ms": (1000, 60_000, 0, -1),
     "producer_id": (-1, -1, 5),
@@ -81,25 +83,25 @@ VALUES: Final[Mapping[str, Sequence[Any]]] = {
     "CreatableTopicConfig.name": ("retention.ms", "cleanup.policy", "segment.bytes", "no.such", ""),
     "CreatableTopicConfig.value": ("1000", "compact", "delete", "many", "-5", "", None),
     "CreatableReplicaAssignment.broker_ids": ((1,), (1,), (2,), (), (1, 1), (1, 2)),
-    "FetchTopic.topic_id": (UNKNOWN,),
-    "ForgottenTopic.topic_id": (UNKNOWN,),
+    # An id of zeros makes real Kafka stumble: UNKNOWN_SERVER_ERROR for all of a fetch.
+    "FetchTopic.topic_id": _TOPIC_IDS[:-1],
+    "ForgottenTopic.topic_id": _TOPIC_IDS[:-1],
     "DeleteTopicState.name": ("nowhere", "a/b", "", None),
     "DeleteTopicState.topic_id": (UNKNOWN, ZERO),
     "DeleteTopicsRequest.topic_names": ((), ("nowhere",), ("a/b", "nowhere"), ("", "away")),
 }
 
 
-# How many there are of what repeats; what is named twice in a request comes once.
-COUNTS: Final = {"partitions": (1, 3), "partition_data": (1, 3), "configs": (0, 1)}
+# Of a partition that is named twice in a produce Kafka may write one and tell of the other, and of
+# one in a fetch too.
+_EACH_ONCE: Final = (0, 1)
+_NAMING: Final = ("name", "topic", "topic_id", "index", "partition")
+# How many there are of what repeats.
+_COUNTS: Final = {"configs": (0, 1)}
 
 
 def any_request(kind: type[Message], version: int, seed: int, target: Target) -> Message:
     return _Maker(Random(seed), version, target).message(kind)
-
-
-def _identity(message: Message) -> tuple[object, ...]:
-    names = ("name", "topic", "topic_id", "partition", "partition_index", "index")
-    return tuple(getattr(message, name, None) for name in names)
 
 
 class _Maker(msgspec.Struct):
@@ -122,19 +124,22 @@ class _Maker(msgspec.Struct):
         if field.is_array and (chosen is None or struct is not None or field.name == "partitions"):
             if nullable and self.random.random() < 0.2:
                 return None
-            least, most = COUNTS.get(field.name, (0, 3))
+            least, most = _COUNTS.get(field.name, (0, 3))
             count = self.random.randint(least, most)
             if struct is None:
                 return tuple(self.random.choice(_PARTITIONS) for _ in range(count))
             made = [self.message(struct) for _ in range(count)]
-            return tuple({_identity(each): each for each in made}.values())
+            if kind.SPEC.key in _EACH_ONCE:
+                by_name = {tuple(getattr(m, name, None) for name in _NAMING): m for m in made}
+                return tuple(by_name.values())
+            return tuple(made)
         if struct is not None:
             return None if nullable and self.random.random() < 0.5 else self.message(struct)
+        if field.wire == "uuid":
+            which = self.random.choice(chosen or _TOPIC_IDS)
+            return which if isinstance(which, Uuid) else self.target.topic_id(which)
         if chosen is not None:
             return self._representable(self.random.choice(chosen), field, nullable)
-        if field.wire == "uuid":
-            which = self.random.choice(("one", "three", "many", UNKNOWN, ZERO))
-            return which if isinstance(which, Uuid) else self.target.topic_id(which)
         if field.wire == "bool":
             return self.random.random() < 0.5
         raise AssertionError(f"nothing is known of {kind.__name__}.{field.name}")

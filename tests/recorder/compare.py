@@ -31,6 +31,8 @@ NORMAL: Final[dict[Field, Normal]] = {
     "MetadataResponse.controller_id": _anything,
     "DescribeClusterResponse.brokers": by("broker_id"),
     "DescribeClusterResponse.controller_id": _anything,
+    "ProduceResponse.responses": by("name"),
+    "TopicProduceResponse.partition_responses": by("index"),
     "ApiVersionsResponse.supported_features": by("name"),
     "ApiVersionsResponse.finalized_features": by("name"),
 }
@@ -59,6 +61,9 @@ def _differences(ours: Any, kafkas: Any, normal: dict[Field, Normal], at: str) -
             if make is not None:
                 one, other = make(one), make(other)
             yield from _differences(one, other, normal, f"{at}.{name}")
+    elif isinstance(kafkas, dict):
+        for name, other in kafkas.items():
+            yield from _differences(ours[name], other, normal, f"{at}.{name}")
     elif isinstance(kafkas, (list, tuple)):
         if len(ours) != len(kafkas):
             yield f"{at}: we say {len(ours)} things, Kafka {len(kafkas)}: {ours} and {kafkas}"
@@ -69,16 +74,22 @@ def _differences(ours: Any, kafkas: Any, normal: dict[Field, Normal], at: str) -
         yield f"{at}: we say {ours!r}, Kafka {kafkas!r}"
 
 
-def plain(said: Any, normal: Mapping[Field, Normal]) -> Any:
-    """An answer as plain values, lists in the order of their texts: to compare answers whose order
-    nobody promised."""
+def loose_differences(ours: Message, kafkas: Message, normal: Mapping[Field, Normal]) -> list[str]:
+    """Likewise, where nobody promised the order of any list."""
+    return list(
+        _differences(_plain(ours, normal), _plain(kafkas, normal), {}, type(kafkas).__name__)
+    )
+
+
+def _plain(said: Any, normal: Mapping[Field, Normal]) -> Any:
+    """An answer as plain values, lists in the order of their texts."""
     if isinstance(said, Message):
         found = {}
         for name in said.__struct_fields__:
             value = getattr(said, name)
             make = normal.get(f"{type(said).__name__}.{name}", normal.get(name))
-            found[name] = plain(value if make is None else make(value), normal)
+            found[name] = _plain(value if make is None else make(value), normal)
         return found
     if isinstance(said, (list, tuple)):
-        return sorted((plain(each, normal) for each in said), key=str)
+        return sorted((_plain(each, normal) for each in said), key=str)
     return said

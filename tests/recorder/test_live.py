@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from kraftline.schema.api.metadata import MetadataRequest, MetadataRequestTopic
-from tests.recorder import node_cases
+from tests.recorder import data_cases, node_cases
 from tests.recorder.cases import Case
 from tests.recorder.compare import FREE, differences
 from tests.recorder.frames import frame, header
@@ -16,7 +16,7 @@ from tests.recorder.live import Live, outcome
 pytestmark = pytest.mark.oracle
 
 METADATA, API_VERSIONS = 3, 18
-CASES = node_cases.CASES
+CASES = node_cases.CASES + data_cases.CASES
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
