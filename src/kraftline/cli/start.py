@@ -71,6 +71,10 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _run(config: Config, *, is_standalone: bool) -> None:
+    import gc
+
+    # Almost all that is made from here on stays: `run_node` lets the collector begin after that.
+    gc.disable()
     from kraftline.node.process import run_node, say_on_stderr
 
     say_on_stderr()

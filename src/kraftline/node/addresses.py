@@ -104,6 +104,8 @@ def _family(host: str) -> tuple[int, str]:
     """As Java chooses: IPv4 where a name has both; every address of both where there is none."""
     if not host:
         return (socket.AF_INET6, "::") if socket.has_dualstack_ipv6() else (socket.AF_INET, "")
+    if host.replace(".", "").isdecimal():
+        return socket.AF_INET, host  # no name to look up
     found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     family, _, _, _, address = min(found, key=lambda each: each[0] != socket.AF_INET)
     return family, str(address[0])

@@ -54,6 +54,7 @@ async def _run(config: Config) -> None:
     _say_ready(node)
     # What is there now stays: the collector need not look at it again.
     gc.freeze()
+    gc.enable()
     failing = asyncio.create_task(node.failed())
     try:
         await _first(failing, stop)
