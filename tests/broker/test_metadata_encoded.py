@@ -158,7 +158,6 @@ def test_no_more_is_kept_than_there_is_room_for() -> None:
     cache.encoded = EncodedTopics(most_bytes=70, most_tables=2)
     for form in ("one", "two", "three"):
         asked_for(cache, form)
-        cache.encoded.trim()
     # Two tables of 30 bytes have room, and only two may be.
     assert asked_for(cache, "three") == []
     assert asked_for(cache, "two") == []
@@ -166,9 +165,12 @@ def test_no_more_is_kept_than_there_is_room_for() -> None:
     cache.encoded = EncodedTopics(most_bytes=40)
     asked_for(cache, "one")
     asked_for(cache, "two")
-    cache.encoded.trim()
     assert asked_for(cache, "two") == []
     assert asked_for(cache, "one") == ["a", "b", "c"]
+    # Where one alone is too much, nothing stays.
+    cache.encoded = EncodedTopics(most_bytes=20)
+    assert asked_for(cache) == ["a", "b", "c"]
+    assert asked_for(cache) == ["a", "b", "c"]
 
 
 def test_many_topics_are_encoded_in_turns_and_the_rest_goes_on() -> None:

@@ -112,6 +112,7 @@ class EncodedTopics:
             else:
                 found.reach = reach
         self._tables.move_to_end(key)
+        self._trim()
         return found
 
     def forget(self, topics: Iterable[Uuid]) -> None:
@@ -120,10 +121,12 @@ class EncodedTopics:
         for table in self._tables.values():
             table.forget(gone)
 
-    def trim(self) -> None:
-        """Keep within the limit: what was not used for longest goes first."""
-        total = sum(table.total for table in self._tables.values())
+    def _trim(self) -> None:
+        """Keep within the limit: what was not used for longest goes first, then all."""
+        total = sum([table.total for table in self._tables.values()])
         while total > self._most_bytes:
-            _, table = self._tables.popitem(last=False)
+            table = next(iter(self._tables.values()))
             total -= table.total
             table.empty()
+            if len(self._tables) > 1:
+                self._tables.popitem(last=False)

@@ -93,7 +93,6 @@ def answer(request: DescribeTopicPartitionsRequest, context: Context) -> Body:
             )
             break
         left -= told
-    cache.encoded.trim()
     return _body(parts, next_cursor)
 
 

@@ -109,7 +109,6 @@ def _all(request: MetadataRequest, context: Context, image: MetadataImage, table
     ]
     whole = Everything(image.topics, len(parts), b"".join(parts))
     table.everything = whole
-    context.broker.cache.encoded.trim()
     return _body(request, context, image, whole.count, [whole.data])
 
 
