@@ -86,17 +86,20 @@ def failed(request: FetchRequest, error: ErrorCode, context: Context) -> FetchRe
 
 
 def _places(plan: Plan, context: Context) -> tuple[list[_Place], dict[Key, PartitionData]]:
-    """What can be read, and what need not be looked for."""
+    """What can be read, and what need not be looked for: as in Kafka, unknown ids come first."""
     image = context.broker.cache.image
     places: list[_Place] = []
     unknown: dict[Key, PartitionData] = {}
+    without_name: dict[Key, PartitionData] = {}
     for key, wanted in plan.wanted.items():
         place = _place(key, wanted, context, image)
         if isinstance(place, _Place):
             places.append(place)
+        elif place.error_code == ErrorCode.UNKNOWN_TOPIC_ID:
+            without_name[key] = place
         else:
             unknown[key] = place
-    return places, unknown
+    return places, without_name | unknown
 
 
 def _place(
