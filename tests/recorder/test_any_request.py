@@ -6,14 +6,13 @@ Both start alike and are sent the same, so what one keeps differently comes to l
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 import pytest
 
 from kraftline.broker.registry import MODULES, answered
 from kraftline.schema.api.error_codes import ErrorCode
-from kraftline.schema.api.fetch import FetchableTopicResponse, PartitionData
 from kraftline.schema.api.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from kraftline.schema.api.registry import request_class
 from tests.effort import rounds
@@ -26,20 +25,12 @@ pytestmark = pytest.mark.oracle
 METADATA, INIT_PRODUCER_ID = 3, 22
 # Metadata before version 4 makes topics, sooner or later.
 _FIRST: Final = {METADATA: 4}
-
-
-def _partitions(topics: Iterable[FetchableTopicResponse]) -> list[tuple[str, PartitionData]]:
-    """Kafka begins a topic anew where partitions with errors were told before those without."""
-    return [(each.topic, partition) for each in topics for partition in each.partitions]
-
-
 _FREE: Final[Mapping[Field, Normal]] = {
     **NORMAL,
     **FREE,
     "log_dir": lambda value: "somewhere",
     "total_bytes": lambda value: 0,
     "usable_bytes": lambda value: 0,
-    "FetchResponse.responses": _partitions,
     "session_id": lambda value: value != 0,
     "InitProducerIdResponse.producer_id": lambda value: value >= 0,
     "ApiVersionsResponse.api_keys": lambda keys: [k for k in keys if k.api_key in MODULES],
