@@ -60,8 +60,8 @@ class Opening(msgspec.Struct, frozen=True):
 class Loaded(msgspec.Struct, frozen=True):
     """A log's state in memory; the last of `segments` is the one to append to.
 
-    `unwritten` are segments whose indexes were built again and found no room on the disk. `as_left`:
-    the last stop was clean, and no file has come or gone since.
+    `unwritten` are segments whose indexes were built again and found no room on the disk.
+    `as_left`: the last stop was clean, and no file has come or gone since.
     """
 
     opening: Opening

@@ -68,6 +68,8 @@ def upper_bound(segments: Segments, found: Found, length: int, end_offset: int) 
     index = found.segment.offsets
     end = found.position + length
     slot = bisect_left(index.positions, end)
+    if slot == 0 and index.positions and index.positions[0] == end:
+        slot = 1  # as in Kafka, whose search never looks at the first entry itself
     if slot < len(index.positions):
         return index.base_offset + index.relative_offsets[slot]
     following = segments.following(found.segment)
