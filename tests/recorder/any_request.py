@@ -59,7 +59,7 @@ VALUES: Final[Mapping[str, Sequence[Any]]] = {
     "cluster_id": (None,),
     "rack_id": ("", "left"),
     "timeout_ms": (1000, 5000),
-    "acks": (-1, 1),
+    "acks": (-1, 1, 1, 5),
     # Real Kafka never answers a produce without records.
     "records": (b"", b"garbage", batch(), batch(1), batch(broken=True)),
     "transactional_id": (None,),

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import struct
 from collections.abc import Awaitable, Iterable
 from typing import Final
 
@@ -54,6 +55,8 @@ _ATTRIBUTES: Final = 22  # the low byte of a batch's attributes
 _MAGIC: Final = 16
 _TRANSACTIONAL: Final = 0x10
 _HEADER: Final = 61
+
+_length = struct.Struct(">i").unpack_from  # of a batch, behind its base offset
 
 
 class _Written(msgspec.Struct, frozen=True, gc=False):
@@ -142,8 +145,6 @@ def _request_error(request: ProduceRequest) -> PartitionProduceResponse | None:
     )
     if transactional and request.transactional_id is None:
         return _refusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    if request.acks not in (-1, 0, 1):
-        return _refusal(ErrorCode.INVALID_REQUIRED_ACKS)
     return None
 
 
@@ -174,6 +175,10 @@ def _append(
         return _refusal(partition, index=index)
     if not records:
         return _refusal(ErrorCode.INVALID_RECORD, index=index)
+    if request.acks not in (-1, 0, 1):
+        whole = len(records) >= _HEADER and len(records) >= 12 + _length(records, 8)[0]
+        error = ErrorCode.INVALID_REQUIRED_ACKS if whole else ErrorCode.INVALID_RECORD
+        return _refusal(error, index=index)
     if len(records) >= _HEADER and records[_MAGIC] == 2:
         attributes = records[_ATTRIBUTES]
         if attributes & 7 == _ZSTD and context.version < _TAKES_ZSTD:
