@@ -16,7 +16,7 @@ from typing import Protocol, Self
 
 from tests.oracle.kafka import HOST, KraftCluster, free_ports
 
-READY = re.compile(r"is ready on (\S+): node")
+READY = re.compile(r"is ready on .*: node")
 
 
 class Broker(Protocol):

@@ -13,8 +13,9 @@ import logging
 import time
 from contextlib import AsyncExitStack, ExitStack
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
+from kraftline.broker.assignments import DirectoryAssignments
 from kraftline.broker.broker import Broker
 from kraftline.broker.cache import MetadataCache
 from kraftline.broker.lifecycle import Lifecycle
@@ -48,6 +49,9 @@ from kraftline.raft import EmbeddedLog, LogSettings
 from kraftline.server.server import Listener
 from kraftline.storage.log import LogConfig, Logs
 from kraftline.storage.log.config import log_config
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
 
 _logger = logging.getLogger(__name__)
 _WATCH_SECONDS = 0.5
@@ -100,6 +104,7 @@ class Node:
 
     async def _start(self, held: AsyncExitStack) -> None:
         self.addresses, self.listeners, self._logs = [], [], []
+        self._tls = self._contexts()
         for endpoint in self.settings.listeners.brokers:
             address = take_address(endpoint)
             held.callback(address.channel.close)
@@ -174,7 +179,9 @@ class Node:
             max_interval_ms=self.config.whole("metadata.log.max.snapshot.interval.ms"),
             disabled=self._snapshots,
         )
-        await self.loader.install_publishers([cache, partitions, snapshots])
+        await self.loader.install_publishers(
+            [cache, partitions, DirectoryAssignments(self.controller, partitions), snapshots]
+        )
         self.broker = Broker(
             node_id=self.node_id,
             cluster_id=self.cluster_id,
@@ -215,19 +222,24 @@ class Node:
         for listener in self.listeners:
             await listener.start()
 
-    def _listener(self, address: Address, requests: Requests) -> Listener:
-        endpoint, tls = address.endpoint, None
-        if endpoint.is_tls:
-            from kraftline.node.tls import tls_context  # only for those who use it
+    def _contexts(self) -> dict[str, SSLContext]:
+        """Of the listeners that speak TLS, by name."""
+        secured = [each.name for each in self.settings.listeners.brokers if each.is_tls]
+        if not secured:
+            return {}
+        from kraftline.node.tls import tls_context  # only for those who use it
 
-            tls = tls_context(self.config, endpoint.name)
+        return {name: tls_context(self.config, name) for name in secured}
+
+    def _listener(self, address: Address, requests: Requests) -> Listener:
+        endpoint = address.endpoint
         return Listener(
             endpoint.name,
             endpoint.host,
             address.port,
             requests.handle,
             limits=limits_of(self.config, self.settings, endpoint.name),
-            tls=tls,
+            tls=self._tls.get(endpoint.name),
             channel=address.channel,
         )
 
