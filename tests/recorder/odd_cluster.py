@@ -82,6 +82,17 @@ def _partition(
     )
 
 
+def one_large_topic(partitions: int) -> list[Versioned]:
+    """A topic of its own, on brokers 1 and 2."""
+    return [
+        (FeatureLevelRecord(name="metadata.version", feature_level=LEVEL), 0),
+        _broker(1),
+        _broker(2),
+        *_topic("large", 1, *(_partition(1 + n % 2, 2, leader=2) for n in range(partitions))),
+        *_topic("next", 2, _partition(1, leader=1)),
+    ]
+
+
 def records() -> list[Versioned]:
     good, bad = uuid(100), uuid(101)
     found: list[Versioned] = [

@@ -33,7 +33,7 @@ def ours() -> OurAnswers:
     return answers
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def kafkas(kafka_answers: BrokerAnswers) -> BrokerAnswers:
     kafka_answers.load(odd_cluster.records())
     return kafka_answers
@@ -125,6 +125,18 @@ def test_kafka_sends_the_same_bytes_for_any_request(
         names = [*names, cursor[0]]
     asked = frame(_request(*names, limit=limit, cursor=cursor), KEY, 0)
     assert ours.answer(asked) == kafkas.answer(asked)
+
+
+def test_kafka_sends_the_same_pages_of_a_topic_that_is_not_kept_whole(
+    kafka_answers: BrokerAnswers,
+) -> None:
+    answers = OurAnswers({PAGE: "250"})
+    records = odd_cluster.one_large_topic(10_100)
+    answers.load(records)
+    kafka_answers.load(records)
+    for first in (0, 1, 5000, 9850, 9851, 10_099, 10_100):
+        asked = frame(_request(cursor=("large", first)), KEY, 0)
+        assert answers.answer(asked) == kafka_answers.answer(asked), first
 
 
 def test_pages_together_are_the_whole(ours: OurAnswers, kafkas: BrokerAnswers) -> None:

@@ -38,7 +38,7 @@ def ours() -> OurAnswers:
     return answers
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def kafkas(kafka_answers: BrokerAnswers) -> BrokerAnswers:
     kafka_answers.load(odd_cluster.records())
     return kafka_answers
