@@ -26,7 +26,9 @@ log = logging.getLogger(__name__)
 _FIRST: Final = 4 * 1024
 _KEEP: Final = 2 * 1024 * 1024  # a buffer that grew beyond this is given back
 _AHEAD: Final = 64 * 1024  # is read ahead while a request is being answered
-_IN_MEMORY: Final = 16 * 1024  # ranges up to this are quicker read than sent by the kernel
+# Ranges up to this are quicker read than sent by the kernel: 70 µs of processor time instead of 130
+# for 40 KB, as much at 150 KB.
+_IN_MEMORY: Final = 64 * 1024
 
 # A frame is a view into the buffer that the next one is received into: whatever is wanted of it
 # later, while an answer is awaited, has to be copied.
@@ -204,7 +206,9 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.write(b"".join((head, *cast("list[bytes]", answer))))
             return
         self._busy = True
-        if size <= _IN_MEMORY:
+        if size <= _IN_MEMORY and all(
+            each.is_cached() for each in answer if isinstance(each, FileRange)
+        ):
             self._send_read(head, answer)
         elif self._transport.get_extra_info("ssl_object") is not None:
             write = self._transport.write
