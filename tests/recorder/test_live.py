@@ -82,7 +82,11 @@ def test_odd_bytes_end_as_with_kafka(
     kafka_live: Live, our_live: Live, name: str, hang_up: bool
 ) -> None:
     pieces = PIECES[name]
-    one = outcome(our_live, *pieces, hang_up=hang_up)
-    assert one == outcome(kafka_live, *pieces, hang_up=hang_up)
+    for patience in (0.5, 5.0):  # a busy machine may take longer
+        one = outcome(our_live, *pieces, quiet=patience, hang_up=hang_up)
+        other = outcome(kafka_live, *pieces, quiet=patience, hang_up=hang_up)
+        if one == other:
+            break
+    assert one == other
     # Everyone else goes on.
     assert our_live.ask(MetadataRequest(topics=()), METADATA, 12)
