@@ -5,7 +5,7 @@ Brokers go by their ids and have made-up directories; their epochs are the contr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import TypeAlias
 
@@ -13,18 +13,32 @@ import msgspec
 
 from kraftline.metadata.features import supported_features
 from kraftline.schema.api.allocate_producer_ids import AllocateProducerIdsRequest
+from kraftline.schema.api.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsRequestDirectoryData,
+    AssignReplicasToDirsRequestPartitionData,
+    AssignReplicasToDirsRequestTopicData,
+)
 from kraftline.schema.api.broker_heartbeat import BrokerHeartbeatRequest
 from kraftline.schema.api.broker_registration import BrokerRegistrationRequest, Feature, Listener
 from kraftline.schema.types import Message
 from kraftline.schema.uuids import Uuid
-from tests.controller.topic_requests import assigned, by_id, create, topic
+from tests.controller.topic_requests import STRANGE_ID, assigned, by_id, create, topic
 from tests.controller.topic_requests import delete as deleted
 
 CLUSTER = "kraftlineoracleclustrA"
 FAR = 1_000_000_000
 
-# A request and its version, once the epochs of brokers are known.
-Step: TypeAlias = Callable[[Mapping[int, int]], tuple[Message, int]]
+
+class Known(msgspec.Struct):
+    """What a controller gave: epochs to brokers, ids to topics."""
+
+    epochs: dict[int, int] = {}
+    ids: dict[str, Uuid] = {}
+
+
+# A request and its version, by what the answers before it said.
+Step: TypeAlias = Callable[[Known], tuple[Message, int]]
 
 
 class Silence(msgspec.Struct, frozen=True):
@@ -53,7 +67,7 @@ def features(**changed: tuple[int, int]) -> tuple[Feature, ...]:
 def register(broker: int, number: int = 0, *, after: str = "crash", **changes: object) -> Step:
     """`after` a clean stop the broker knows the epoch that it had."""
 
-    def step(epochs: Mapping[int, int]) -> tuple[Message, int]:
+    def step(known: Known) -> tuple[Message, int]:
         request = BrokerRegistrationRequest(
             broker_id=broker,
             cluster_id=CLUSTER,
@@ -62,7 +76,7 @@ def register(broker: int, number: int = 0, *, after: str = "crash", **changes: o
             features=features(),
             rack=None,
             log_dirs=(directory(broker),),
-            previous_broker_epoch=epochs.get(broker, -1) if after == "clean" else -1,
+            previous_broker_epoch=known.epochs.get(broker, -1) if after == "clean" else -1,
         )
         return msgspec.structs.replace(request, **changes), 4
 
@@ -70,10 +84,10 @@ def register(broker: int, number: int = 0, *, after: str = "crash", **changes: o
 
 
 def beat(broker: int, offset: int = FAR, *, epoch: int | None = None, **says: object) -> Step:
-    def step(epochs: Mapping[int, int]) -> tuple[Message, int]:
+    def step(known: Known) -> tuple[Message, int]:
         request = BrokerHeartbeatRequest(
             broker_id=broker,
-            broker_epoch=epochs.get(broker, -1) if epoch is None else epoch,
+            broker_epoch=known.epochs.get(broker, -1) if epoch is None else epoch,
             current_metadata_offset=offset,
         )
         return msgspec.structs.replace(request, **says), 2
@@ -82,15 +96,46 @@ def beat(broker: int, offset: int = FAR, *, epoch: int | None = None, **says: ob
 
 
 def ids(broker: int, *, epoch: int | None = None) -> Step:
-    def step(epochs: Mapping[int, int]) -> tuple[Message, int]:
-        at = epochs.get(broker, -1) if epoch is None else epoch
+    def step(known: Known) -> tuple[Message, int]:
+        at = known.epochs.get(broker, -1) if epoch is None else epoch
         return AllocateProducerIdsRequest(broker_id=broker, broker_epoch=at), 0
 
     return step
 
 
+def assign(broker: int, to: Uuid, *where: tuple[str, int], epoch: int | None = None) -> Step:
+    """Replicas of topics, with their partitions, are in a directory."""
+
+    def step(known: Known) -> tuple[Message, int]:
+        topics: dict[Uuid, list[int]] = {}
+        for name, partition in where:
+            topics.setdefault(known.ids.get(name, STRANGE_ID), []).append(partition)
+        request = AssignReplicasToDirsRequest(
+            broker_id=broker,
+            broker_epoch=known.epochs.get(broker, -1) if epoch is None else epoch,
+            directories=(
+                AssignReplicasToDirsRequestDirectoryData(
+                    id=to,
+                    topics=tuple(
+                        AssignReplicasToDirsRequestTopicData(
+                            topic_id=each,
+                            partitions=tuple(
+                                AssignReplicasToDirsRequestPartitionData(partition_index=number)
+                                for number in numbers
+                            ),
+                        )
+                        for each, numbers in topics.items()
+                    ),
+                ),
+            ),
+        )
+        return request, 0
+
+    return step
+
+
 def ask(request: Message, version: int) -> Step:
-    return lambda epochs: (request, version)
+    return lambda known: (request, version)
 
 
 def told_story() -> Iterator[Step]:
@@ -148,6 +193,12 @@ def told_story() -> Iterator[Step]:
     yield beat(4, cordoned_log_dirs=(directory(4, 0),))
     yield ask(create(topic("cordoned", 1, 3)), 7)
     yield beat(4, cordoned_log_dirs=())
+    # Where replicas are.
+    yield assign(4, directory(4, 0), ("a", 0), ("a", 1), ("b", 0), ("b", 1), ("a", 9), ("no", 0))
+    yield assign(4, directory(4, 0), ("a", 0), epoch=3)
+    yield assign(4, directory(4, 0), ("a", 0), ("b", 2))
+    yield assign(4, directory(4, 1), ("b", 2), ("u", 1), ("c", 1))
+    yield assign(9, directory(4, 1), ("b", 2))
     # Controlled shutdown waits for the others.
     yield beat(3, 5)
     yield beat(4, want_shut_down=True)
@@ -247,6 +298,8 @@ def random_story(random: Random, length: int) -> Iterator[Step]:
                 yield beat(broker, offline_log_dirs=lost)
             case 6:
                 yield ids(broker)
+                where = [(f"t{random.randrange(6)}", random.randrange(3)) for _ in range(4)]
+                yield assign(broker, directory(broker, random.randrange(2)), *where)
             case 7:
                 replicas = [(0, tuple(random.sample(brokers, 2)))]
                 yield ask(create(assigned(f"new-{step}", *replicas)), 7)

@@ -25,11 +25,11 @@ from kraftline.schema.api.broker_registration import (
 from kraftline.schema.api.create_topics import CreateTopicsResponse
 from kraftline.schema.codec import decode, encode
 from kraftline.schema.types import Message
-from kraftline.schema.uuids import ZERO, Uuid
+from kraftline.schema.uuids import ZERO
 from kraftline.storage.snapshot_file import now
 from tests.broker.running import running
 from tests.broker.talking import Talk
-from tests.controller.broker_stories import CLUSTER, Silence, Step, beat
+from tests.controller.broker_stories import CLUSTER, Known, Silence, Step, beat
 from tests.controller.metadata_log import LoggedBatch, end_offset, in_order, read_batches
 from tests.controller.topic_requests import creations, deletions
 from tests.oracle.kafka import HOST, KraftCluster, NodeSpec
@@ -45,6 +45,7 @@ _METHODS = {
     62: "register",
     63: "heartbeat",
     67: "allocate_producer_ids",
+    73: "assign_replicas_to_dirs",
 }
 # Of the file that the real node is started with: they are told in the answers.
 _SAID = {"log.index.size.max.bytes": "4096", "num.partitions": "1"}
@@ -147,20 +148,18 @@ async def _tell(
     story: Iterable[Step | Silence], ask: Ask, session_ms: int
 ) -> list[tuple[str, Any]]:
     answers: list[tuple[str, Any]] = []
-    epochs: dict[int, int] = {}
+    known = Known()
     for step in story:
         if isinstance(step, Silence):
             for _ in range(10):
                 await asyncio.sleep(session_ms / 1000 / 5)
                 for broker in step.but:
-                    await ask(*beat(broker)(epochs))
+                    await ask(*beat(broker)(known))
             continue
-        request, version = step(epochs)
+        request, version = step(known)
         answer = await ask(request, version)
+        is_same = learn(known, request, answer)
         if isinstance(answer, BrokerRegistrationResponse) and not answer.error_code:
-            assert isinstance(request, BrokerRegistrationRequest)
-            is_same = epochs.get(request.broker_id) == answer.broker_epoch
-            epochs[request.broker_id] = answer.broker_epoch
             answer = msgspec.structs.replace(answer, broker_epoch=int(is_same))
         found = plain(answer)
         for topic in found.get("topics", ()):
@@ -170,22 +169,33 @@ async def _tell(
     return answers
 
 
+def learn(known: Known, request: Message, answer: Message) -> bool:
+    """Keep what an answer gave; whether a broker got the epoch that it had."""
+    if isinstance(answer, CreateTopicsResponse):
+        made = [each for each in answer.topics if each.topic_id != ZERO]
+        known.ids |= {each.name: each.topic_id for each in made}
+    if not isinstance(answer, BrokerRegistrationResponse) or answer.error_code:
+        return False
+    assert isinstance(request, BrokerRegistrationRequest)
+    before = known.epochs.get(request.broker_id)
+    known.epochs[request.broker_id] = answer.broker_epoch
+    return before == answer.broker_epoch
+
+
 def _ask_for_topics(address: tuple[str, int], data: Path) -> Told:
     start = end_offset(data)
     answers: list[tuple[str, Any]] = []
-    ids: dict[str, Uuid] = {}
+    known = Known()
 
     def ask_all(talk: Talk, requests: Iterable[tuple[Message, int]]) -> None:
         for request, version in requests:
             answer = talk.ask(request, version)
             answers.append((f"version {version}: {request}"[:500], plain(answer)))
-            if isinstance(answer, CreateTopicsResponse):
-                made = [each for each in answer.topics if each.topic_id != ZERO]
-                ids.update({each.name: each.topic_id for each in made})
+            learn(known, request, answer)
 
     with Talk(address) as talk:
         ask_all(talk, creations(1))
-        ask_all(talk, deletions(ids))
+        ask_all(talk, deletions(known.ids))
     return told(answers, map(_removals_in_order, read_batches(data, start)))
 
 
@@ -198,6 +208,9 @@ def plain(answer: Message) -> Any:
     found: Any = msgspec.to_builtins(answer, enc_hook=str)
     for each in found.get("topics") or found.get("responses") or ():
         each["topic_id"] = each["topic_id"] != str(ZERO)
+    for directory in found.get("directories", ()):
+        for each in directory["topics"]:
+            each["topic_id"] = each["topic_id"] != str(ZERO)
     if "responses" in found:
         found["responses"] = sorted(found["responses"], key=str)
     return found

@@ -16,14 +16,10 @@ from kraftline.metadata.image.metadata import PARTS, Provenance
 from kraftline.metadata.loader import MetadataLoader, RoleFaultHandler
 from kraftline.node.standalone import format_if_new, standalone_config
 from kraftline.raft import EmbeddedLog
-from kraftline.schema.api.broker_registration import (
-    BrokerRegistrationRequest,
-    BrokerRegistrationResponse,
-)
 from kraftline.schema.types import Message
 from kraftline.storage.snapshot_file import now
-from tests.controller.broker_stories import CLUSTER, random_story
-from tests.controller.telling import ask_controller
+from tests.controller.broker_stories import CLUSTER, Known, random_story
+from tests.controller.telling import ask_controller, learn
 from tests.controller.topic_requests import create, creations, delete, topic
 
 
@@ -59,28 +55,23 @@ def test_replaying_the_log_gives_the_controllers_state(seed: int, tmp_path: Path
 
 
 async def _ask_at_random(controller: Controller, random: Random) -> None:
-    epochs: dict[int, int] = {}
+    known = Known()
     odd = list(creations(2))
     for step in random_story(random, 200):
-        await _ask(controller, *step(epochs), epochs)
+        await _ask(controller, *step(known), known)
         if random.random() < 0.3:
-            await _ask(controller, *random.choice(odd), epochs)
+            await _ask(controller, *random.choice(odd), known)
         if random.random() < 0.1:
-            known = sorted(controller.image.topics.ids)
-            await _ask(controller, delete(*random.sample(known, min(3, len(known)))), 5, epochs)
+            names = sorted(controller.image.topics.ids)
+            await _ask(controller, delete(*random.sample(names, min(3, len(names)))), 5, known)
         if random.random() < 0.1:
             name = f"drawn-{random.randrange(40)}"
             request = create(topic(name, random.randint(1, 20), random.randint(1, 3)))
-            await _ask(controller, request, 7, epochs)
+            await _ask(controller, request, 7, known)
 
 
-async def _ask(
-    controller: Controller, request: Message, version: int, epochs: dict[int, int]
-) -> None:
-    answer = await ask_controller(controller, request)
-    if isinstance(answer, BrokerRegistrationResponse) and not answer.error_code:
-        assert isinstance(request, BrokerRegistrationRequest)
-        epochs[request.broker_id] = answer.broker_epoch
+async def _ask(controller: Controller, request: Message, version: int, known: Known) -> None:
+    learn(known, request, await ask_controller(controller, request))
 
 
 def _hold_equal(one: MetadataImage, other: MetadataImage) -> None:

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from kraftline.config.effective import Config
 from kraftline.controller.activation import activate
+from kraftline.controller.assignments import assign_replicas_to_dirs
 from kraftline.controller.controllers import register_controller
 from kraftline.controller.decision import Decision
 from kraftline.controller.heartbeats import Beating, fence_stale, heartbeat
@@ -35,6 +36,10 @@ from kraftline.raft import EmbeddedLog
 from kraftline.schema.api.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
+)
+from kraftline.schema.api.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
 )
 from kraftline.schema.api.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from kraftline.schema.api.broker_registration import (
@@ -184,6 +189,13 @@ class Controller:
         self, request: AllocateProducerIdsRequest
     ) -> AllocateProducerIdsResponse:
         return await self.run(lambda image, now: allocate_producer_ids(image, request))
+
+    async def assign_replicas_to_dirs(
+        self, request: AssignReplicasToDirsRequest
+    ) -> AssignReplicasToDirsResponse:
+        return await self.run(
+            lambda image, now: assign_replicas_to_dirs(image, request, self.configs)
+        )
 
     def _append_all(self, decision: Decision[T], now: int) -> None:
         size = len(decision.records) if decision.is_atomic else _BATCH_RECORDS

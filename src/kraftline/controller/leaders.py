@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import TypeAlias
 
 import msgspec
@@ -10,6 +10,7 @@ import msgspec
 from kraftline.controller.partition_changes import Circumstances, Election, partition_change
 from kraftline.controller.topic_configs import TopicConfigs
 from kraftline.metadata.image import MetadataImage
+from kraftline.metadata.image.topic import TopicImage
 from kraftline.metadata.partition import (
     MIGRATING,
     NO_LEADER,
@@ -79,6 +80,42 @@ def after_losing_directories(
     )
 
 
+def moved_to(
+    image: MetadataImage,
+    configs: TopicConfigs,
+    topic: TopicImage,
+    number: int,
+    broker: int,
+    directory: Uuid,
+) -> Versioned | None:
+    """A broker's replica is in another directory than is known; None where it is known."""
+    partition = topic.partition(number)
+    assert partition is not None
+    around = _around(image, configs, topic, _may_lead(image))
+    # A leader may come of it, but no election is called for.
+    around = msgspec.structs.replace(around, election=Election.ONLINE)
+    change = partition_change(partition, around, moved={broker: directory})
+    return None if change is None else _of(change, topic, number, around)
+
+
+def after_moves(
+    image: MetadataImage,
+    configs: TopicConfigs,
+    broker: int,
+    moved: Collection[tuple[Uuid, int]],
+) -> Iterator[Versioned]:
+    """Replicas of a broker are said to be in a directory that is not there."""
+    for topic_id, number in moved:
+        topic = image.topics.by_id[topic_id]
+        partition = topic.partition(number)
+        assert partition is not None
+        around = _around(image, configs, topic, _may_lead(image, gone=frozenset({broker})))
+        isr = tuple(each for each in partition.isr if each != broker)
+        change = partition_change(partition, around, isr=isr)
+        if change is not None:
+            yield _of(change, topic, number, around)
+
+
 def _updates(
     image: MetadataImage,
     configs: TopicConfigs,
@@ -88,10 +125,28 @@ def _updates(
     added: int = NOBODY,
     lost_data: int = NOBODY,
 ) -> Iterator[Versioned]:
-    version = image.features.metadata_version
-    assert version is not None
-    gone = {removed, lost_data} - {NOBODY}
+    gone = frozenset({removed, lost_data} - {NOBODY})
+    may_lead = _may_lead(image, gone=gone, added=added)
+    # Most partitions are like others: what becomes of one becomes of all that look the same.
+    known: dict[_Looks, PartitionChangeRecord | None] = {}
+    for topic in sorted(image.topics.by_id.values(), key=lambda topic: topic.name):
+        concerned = [(number, each) for number, each in topic.items() if concerns(each)]
+        if not concerned:
+            continue
+        around = _around(image, configs, topic, may_lead, lost_data)
+        for number, partition in concerned:
+            looks = (around.min_isr, around.election, *_looks(partition))
+            if looks not in known:
+                isr = tuple(each for each in partition.isr if each not in gone)
+                known[looks] = partition_change(partition, around, isr=isr)
+            change = known[looks]
+            if change is not None:
+                yield _of(change, topic, number, around)
 
+
+def _may_lead(
+    image: MetadataImage, *, gone: Collection[int] = (), added: int = NOBODY
+) -> Callable[[int, PartitionRegistration], bool]:
     def may_lead(broker: int, partition: PartitionRegistration) -> bool:
         if broker in gone or not (broker == added or is_active(image, broker)):
             return False
@@ -103,32 +158,35 @@ def _updates(
             and registered.has_online_directory(directory)
         )
 
-    # Most partitions are like others: what becomes of one becomes of all that look the same.
-    known: dict[_Looks, PartitionChangeRecord | None] = {}
-    for topic in sorted(image.topics.by_id.values(), key=lambda topic: topic.name):
-        concerned = [(number, each) for number, each in topic.items() if concerns(each)]
-        if not concerned:
-            continue
-        is_unclean = configs.unclean_elections(image, topic.name)
-        min_isr = min(configs.min_isr(image, topic.name), len(topic.partitions[0].replicas))
-        around = Circumstances(
-            version=version,
-            has_elr=image.features.elr_enabled,
-            min_isr=min_isr,
-            may_lead=may_lead,
-            directory_of=lambda broker: default_directory(image, broker),
-            election=Election.UNCLEAN if is_unclean else Election.ONLINE,
-            lost_data=() if lost_data == NOBODY else (lost_data,),
-        )
-        for number, partition in concerned:
-            looks = (min_isr, is_unclean, *_looks(partition))
-            if looks not in known:
-                isr = tuple(each for each in partition.isr if each not in gone)
-                known[looks] = partition_change(partition, around, isr=isr)
-            change = known[looks]
-            if change is not None:
-                record = msgspec.structs.replace(change, topic_id=topic.id, partition_id=number)
-                yield record, version.partition_change_record_version
+    return may_lead
+
+
+def _around(
+    image: MetadataImage,
+    configs: TopicConfigs,
+    topic: TopicImage,
+    may_lead: Callable[[int, PartitionRegistration], bool],
+    lost_data: int = NOBODY,
+) -> Circumstances:
+    version = image.features.metadata_version
+    assert version is not None
+    is_unclean = configs.unclean_elections(image, topic.name)
+    return Circumstances(
+        version=version,
+        has_elr=image.features.elr_enabled,
+        min_isr=min(configs.min_isr(image, topic.name), len(topic.partitions[0].replicas)),
+        may_lead=may_lead,
+        directory_of=lambda broker: default_directory(image, broker),
+        election=Election.UNCLEAN if is_unclean else Election.ONLINE,
+        lost_data=() if lost_data == NOBODY else (lost_data,),
+    )
+
+
+def _of(
+    change: PartitionChangeRecord, topic: TopicImage, number: int, around: Circumstances
+) -> Versioned:
+    record = msgspec.structs.replace(change, topic_id=topic.id, partition_id=number)
+    return record, around.version.partition_change_record_version
 
 
 def _looks(partition: PartitionRegistration) -> tuple[object, ...]:

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 import msgspec
@@ -70,10 +70,15 @@ class Target(msgspec.Struct, kw_only=True):
 
 
 def partition_change(
-    before: PartitionRegistration, around: Circumstances, *, isr: Replicas | None = None
+    before: PartitionRegistration,
+    around: Circumstances,
+    *,
+    isr: Replicas | None = None,
+    moved: Mapping[int, Uuid] = {},
 ) -> PartitionChangeRecord | None:
-    """The record that leads to the new in-sync replicas (None: as they are), with what follows
-    from them, but for which partition it is; None where nothing changes."""
+    """The record that leads to the new in-sync replicas (None: as they are), and to replicas of
+    some brokers in other directories, with what follows from them, but for which partition it is;
+    None where nothing changes."""
     target = Target(
         isr=before.isr if isr is None else isr,
         replicas=before.replicas,
@@ -118,7 +123,7 @@ def partition_change(
         eligible_leader_replicas=None if target.elr == before.elr else target.elr,
         last_known_elr=_last_known(before, leader) if around.has_elr else None,
         replicas=None if target.replicas == before.replicas else target.replicas,
-        directories=_directories(before, target, around),
+        directories=_directories(before, target, around, moved),
         removing_replicas=_changed(before.removing_replicas, target.removing),
         adding_replicas=_changed(before.adding_replicas, target.adding),
     )
@@ -177,11 +182,16 @@ def _last_known(before: PartitionRegistration, leader: int) -> Replicas | None:
 
 
 def _directories(
-    before: PartitionRegistration, target: Target, around: Circumstances
+    before: PartitionRegistration,
+    target: Target,
+    around: Circumstances,
+    moved: Mapping[int, Uuid],
 ) -> tuple[Uuid, ...] | None:
-    if not around.version.directory_assignment_supported or target.replicas == before.replicas:
+    if not around.version.directory_assignment_supported:
         return None
-    known = dict(zip(before.replicas, before.directories, strict=True))
+    if target.replicas == before.replicas and not moved:
+        return None
+    known = dict(zip(before.replicas, before.directories, strict=True)) | dict(moved)
     after = tuple(
         known[each] if each in known else around.directory_of(each) for each in target.replicas
     )
