@@ -109,6 +109,8 @@ def test_what_is_not_supported_yet_is_said_plainly(make_node: MakeNode) -> None:
         ({"process.roles": "broker", "listeners": f"PLAINTEXT://{HOST}:0"}, "not supported yet"),
         ({"process.roles": "controller", "listeners": f"CONTROLLER://{HOST}:0"}, "not supported"),
         ({"controller.quorum.voters": "1@h:1,2@h:2"}, "names 2 voters"),
+        ({"authorizer.class.name": "org.example.Guard"}, "every request is allowed"),
+        ({"create.topic.policy.class.name": "org.example.Policy"}, "is not supported"),
         (
             {
                 "listeners": f"SASL_PLAINTEXT://{HOST}:0,CONTROLLER://{HOST}:0",

@@ -58,6 +58,14 @@ def node_settings(config: Config) -> NodeSettings:
     )
 
 
+# Classes of Java that allow or refuse what clients ask: to run without them would be to allow all.
+_GUARDS: Final = (
+    "authorizer.class.name",
+    "create.topic.policy.class.name",
+    "alter.config.policy.class.name",
+)
+
+
 def check_supported(config: Config, settings: NodeSettings) -> None:
     """What Kafka would start with, and this release does not."""
     roles = config.texts("process.roles")
@@ -75,6 +83,13 @@ def check_supported(config: Config, settings: NodeSettings) -> None:
             f"{_VOTERS} names {len(voters)} voters: a node here is the only voter of its cluster. "
             "A quorum of several is Kafka's to run.",
         )
+    for key in _GUARDS:
+        if config[key]:
+            raise _bad(
+                key,
+                f"{key}={config[key]} is not supported: nothing would be checked that it is there "
+                "to check. Without it, every request is allowed.",
+            )
     for each in settings.listeners.brokers:
         if each.is_sasl:
             raise _bad(
