@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from kraftline.cli.history_build import command as build
 from kraftline.cli.main import VERBS, verbs
+from kraftline.cli.start import command as start
 from tests.fixture_files import FIXTURES
 from tests.lake.lakes import lake_of
 
@@ -30,6 +31,7 @@ STAND_INS = {
 
 A_LAKE = "/srv/lake"
 BUILD = "kraftline history build "
+START = "kraftline start"
 
 
 def localised(text: str, lake: Path | None = None) -> str:
@@ -58,7 +60,9 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.parametrize("command", [each for each in COMMANDS if BUILD not in each])
+@pytest.mark.parametrize(
+    "command", [each for each in COMMANDS if BUILD not in each and START not in each]
+)
 def test_commands_in_the_documents_run(
     command: str, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,6 +77,12 @@ def test_commands_in_the_documents_run(
 def test_builds_in_the_documents_are_understood(command: str) -> None:
     """Only that: they need Spark and time, and have tests of their own."""
     assert build.make_context("build", shlex.split(command)[3:]).params
+
+
+@pytest.mark.parametrize("command", [each for each in COMMANDS if START in each])
+def test_starts_in_the_documents_are_understood(command: str) -> None:
+    """They would go on for ever; tests/node has how nodes start."""
+    assert start.make_context("start", shlex.split(command)[2:]).params
 
 
 PYTHON = [block for _, block in blocks("python")]

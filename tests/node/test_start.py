@@ -250,3 +250,14 @@ def test_nobody_is_served_before_the_node_is_ready(make_node: MakeNode) -> None:
     found = AdminClient({"bootstrap.servers": node.bootstrap}).list_topics(timeout=10)
     assert list(found.brokers) == [1]
     assert {each.leader for each in found.topics["t"].partitions.values()} == {1}
+
+
+def test_a_node_imports_only_what_it_needs() -> None:
+    """Each of these would cost every start some milliseconds."""
+    heavy = ("pyarrow", "pyspark", "rich", "javaproperties", "difflib", "http.client", "xml.sax")
+    code = (
+        "import sys, kraftline.cli.start, kraftline.node.process; "
+        f"print([name for name in {heavy} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
