@@ -25,9 +25,10 @@ from kraftline.schema.api.allocate_producer_ids import AllocateProducerIdsReques
 from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.schema.types import Uuid
 from kraftline.storage.snapshot_file import now
-from tests.controller.broker_stories import CLUSTER, directory
+from tests.controller.broker_stories import CLUSTER, Known, beat, directory, register
 from tests.controller.images import broker, image_of
 from tests.controller.metadata_log import read_lines
+from tests.controller.telling import ask_controller, learn
 from tests.controller.topic_requests import assigned, create, delete, topic
 
 _ID = Uuid(bytes(15) + b"\xee")
@@ -187,3 +188,31 @@ def test_an_idle_controller_says_so(interval: int, least: int, most: int, tmp_pa
     lines: list[dict[str, Any]] = read_lines(tmp_path)
     said = sum(line["payload"]["type"] == "NO_OP_RECORD" for line in lines)
     assert least <= said <= most
+
+
+def test_whoever_could_not_be_heard_is_not_fenced(tmp_path: Path) -> None:
+    """The process stood still for longer than a session."""
+    settings = {"log.dirs": str(tmp_path), "broker.session.timeout.ms": "600000"}
+    config = standalone_config({**settings, "listeners": "PLAINTEXT://127.0.0.1:0"})
+    format_if_new(config)
+    clock = [0]
+
+    async def main() -> list[bool]:
+        async with await EmbeddedLog.open(tmp_path, node_id=1) as log:
+            controller = Controller(
+                log, EMPTY, now, config=config, cluster_id=CLUSTER, monotonic=lambda: clock[0]
+            )
+            await controller.activate(read_bootstrap(tmp_path))
+            known = Known()
+            for step in (register(2), beat(2)):
+                request, _ = step(known)
+                learn(known, request, await ask_controller(controller, request))
+            fenced = []
+            for later in (1_000_000, 10):
+                clock[0] += later
+                await controller.look_for_stale()
+                fenced.append(controller.image.cluster.brokers[2].fenced)
+            await controller.close()
+            return fenced
+
+    assert asyncio.run(main()) == [False, True]

@@ -13,6 +13,7 @@ from typing import Final
 
 from kraftline.broker.partitions import Partitions
 from kraftline.controller.controller import Controller
+from kraftline.errors import KraftlineError
 from kraftline.metadata.image import MetadataDelta, MetadataImage
 from kraftline.metadata.loader import LeaderAndEpoch, Manifest, MetadataPublisher
 from kraftline.schema.api.assign_replicas_to_dirs import (
@@ -76,7 +77,13 @@ class DirectoryAssignments(MetadataPublisher):
             some = dict(islice(new, _MOST))
             if not some:
                 return
-            response = await self._controller.assign_replicas_to_dirs(_request(broker, epoch, some))
+            try:
+                response = await self._controller.assign_replicas_to_dirs(
+                    _request(broker, epoch, some)
+                )
+            except KraftlineError as problem:
+                _logger.warning("directories of replicas were not told: %s", problem)
+                return
             if response.error_code == ErrorCode.STALE_BROKER_EPOCH:
                 return  # of an earlier life: the registration of this one is the next update
             if response.error_code:

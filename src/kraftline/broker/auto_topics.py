@@ -15,6 +15,7 @@ from collections.abc import Iterable
 
 from kraftline.config.effective import Config
 from kraftline.controller.controller import Controller
+from kraftline.errors import KraftlineError
 from kraftline.metadata.topic_names import is_valid
 from kraftline.schema.api.create_topics import (
     CreatableTopic,
@@ -60,6 +61,9 @@ class AutoTopics:
         )
         try:
             response = await self._controller.create_topics(request)
+        except KraftlineError as problem:
+            _logger.warning("topics were not created: %s", problem)
+            return
         finally:
             self._under_way.difference_update(topic.name for topic in topics)
         for each in response.topics:

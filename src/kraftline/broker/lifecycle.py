@@ -100,6 +100,8 @@ class Lifecycle:
             await asyncio.wait([task])
         task.cancel()
         await asyncio.wait([task])
+        if not task.cancelled() and task.exception() is not None:
+            _logger.warning("the broker had left the cluster: %s", task.exception())
         self._become(BrokerState.SHUTTING_DOWN)
 
     def directory_failed(self, directory: Uuid) -> None:

@@ -140,7 +140,8 @@ class Controller:
         await self._fence_stale()
         if self._idle_ms > 0:
             self._every(self._idle_ms, self._say_nothing, "controller-no-op")
-        self._every(self.sessions.timeout_ms // 4, self._fence_stale, "controller-fencing")
+        self._looked = self._monotonic()
+        self._every(self.sessions.timeout_ms // 4, self.look_for_stale, "controller-fencing")
         return is_new
 
     async def close(self) -> None:
@@ -149,6 +150,15 @@ class Controller:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()
+
+    async def look_for_stale(self) -> None:
+        """Fence whoever has been silent for a session; done now and then by itself."""
+        now = self._monotonic()
+        was_away = now - self._looked > self.sessions.timeout_ms // 2
+        self._looked = now
+        # After a stall of this process nobody could have been heard: they get another chance.
+        if not was_away:
+            await self._fence_stale()
 
     async def register(self, request: BrokerRegistrationRequest) -> BrokerRegistrationResponse:
         return await self.run(
