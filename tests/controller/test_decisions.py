@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from kraftline.config.tables import TOPIC as KEYS
 from kraftline.controller.collisions import colliding
 from kraftline.controller.controller import Controller
 from kraftline.controller.java_order import in_number_order, in_string_order, string_hash
 from kraftline.controller.producer_ids import allocate_producer_ids
-from kraftline.controller.topic_configs import TopicConfigs
+from kraftline.controller.topic_configs import LOOKED_AT, TopicConfigs
 from kraftline.controller.topic_deletion import delete_topics
 from kraftline.controller.topics import TopicRules, create_topics
 from kraftline.metadata.bootstrap import read_bootstrap
@@ -113,6 +114,10 @@ def test_the_configuration_of_the_node_is_told_with_its_source() -> None:
     assert told["flush.ms"] == ("9", 3)
     assert told["retention.ms"] == ("7200000", 4)
     assert told["cleanup.policy"] == ("delete", 5)
+
+
+def test_every_config_of_a_topic_is_looked_at() -> None:
+    assert sorted(LOOKED_AT) == sorted(KEYS)
 
 
 def test_more_than_ten_thousand_topics_are_not_removed_at_once() -> None:

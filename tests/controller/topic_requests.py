@@ -160,6 +160,13 @@ def _configs() -> Iterator[dict[str, str | None]]:
     ):
         yield {name: value}
     yield {"min.compaction.lag.ms": "20", "max.compaction.lag.ms": "10"}
+    yield {"cleanup.policy": "shred", "retention.ms": "x", "segment.ms": "0"}
+    yield {
+        "preallocate": "maybe",
+        "compression.type": "brotli",
+        "unclean.leader.election.enable": "1",
+    }
+    yield {"min.compaction.lag.ms": "20", "max.compaction.lag.ms": "10", "preallocate": "x"}
     yield {"local.retention.ms": "20", "retention.ms": "10"}
 
 

@@ -25,6 +25,21 @@ MIN_ISR: Final = "min.insync.replicas"
 UNCLEAN: Final = "unclean.leader.election.enable"
 _REMOTE: Final = "remote.storage.enable"
 
+# The order in which Kafka looks at them: of several that are wrong, the first is told.
+LOOKED_AT: Final = (
+    *("segment.bytes", "segment.ms", "segment.jitter.ms", "segment.index.bytes"),
+    *("flush.messages", "flush.ms", "retention.bytes", "retention.ms", "max.message.bytes"),
+    *("index.interval.bytes", "delete.retention.ms", "min.compaction.lag.ms"),
+    *("max.compaction.lag.ms", "file.delete.delay.ms", "min.cleanable.dirty.ratio"),
+    *("cleanup.policy", UNCLEAN, MIN_ISR, "compression.type", "compression.gzip.level"),
+    *("compression.lz4.level", "compression.zstd.level", "preallocate"),
+    *("message.timestamp.type", "message.timestamp.before.max.ms"),
+    *("message.timestamp.after.max.ms", "leader.replication.throttled.replicas"),
+    *("follower.replication.throttled.replicas", _REMOTE, "local.retention.ms"),
+    *("local.retention.bytes", "remote.log.copy.disable", "remote.log.delete.on.disable"),
+    "internal.segment.bytes",
+)
+
 # Where a value comes from, by the numbers of the protocol.
 OF_TOPIC: Final = 1
 OF_BROKER: Final = 2
@@ -87,7 +102,8 @@ class TopicConfigs(msgspec.Struct, frozen=True):
             if name not in KEYS:
                 raise _invalid(f"Unknown topic config name: {name}")
         values: dict[str, Value] = {}
-        for name, key in KEYS.items():
+        for name in LOOKED_AT:
+            key = KEYS[name]
             if name in given:
                 try:
                     values[name] = parse(key, once(key, given[name]))
