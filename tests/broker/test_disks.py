@@ -105,6 +105,21 @@ def test_a_failed_disk_takes_its_directory_offline_and_not_the_node(
         }
 
 
+def test_bytes_that_went_bad_are_told_of_that_partition_alone(tmp_path: Path) -> None:
+    with running(tmp_path) as node:
+        bad, good = new_topic(node, "bad"), new_topic(node, "good")
+        for topic in (bad, good):
+            for _ in range(3):
+                produced(node, topic)
+        with open(tmp_path / "bad-0" / f"{0:020d}.log", "r+b") as file:
+            file.seek(len(batch()))
+            file.write(bytes(40))
+        assert fetched(node, bad, 1).error_code == ErrorCode.CORRUPT_MESSAGE
+        assert listed(node, bad, 5).error_code in (ErrorCode.NONE, ErrorCode.CORRUPT_MESSAGE)
+        assert len(fetched(node, good, 1).records or b"") == 2 * len(batch())
+        assert produced(node, bad).base_offset == 3
+
+
 def test_a_restart_finds_everything_again(tmp_path: Path) -> None:
     with running(tmp_path) as node:
         topic = new_topic(node, "t", {"segment.bytes": "1048576", "retention.ms": "-1"})

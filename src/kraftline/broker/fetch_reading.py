@@ -7,11 +7,13 @@ is the offset there.
 
 from __future__ import annotations
 
+import logging
 from typing import Final
 
 import msgspec
 
 from kraftline.broker.partition import Partition
+from kraftline.errors import BadData
 from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.schema.api.fetch import (
     AbortedTransaction,
@@ -24,6 +26,8 @@ from kraftline.schema.lent import Lent
 from kraftline.server.parts import FileRange
 from kraftline.storage.log import FileRange as LogRange
 from kraftline.storage.log import LogProblem
+
+_logger = logging.getLogger(__name__)
 
 _CONSUMER: Final = -1
 _READ_COMMITTED: Final = 1
@@ -105,6 +109,9 @@ def read(
             )
     except LogProblem as problem:
         return unread(wanted.partition, problem.code)
+    except BadData as problem:
+        _logger.error("%s", problem)
+        return unread(wanted.partition, ErrorCode.CORRUPT_MESSAGE)
     if who.is_replica and is_first:
         partition.follower_has(who.replica_id, wanted.fetch_offset)
     return PartitionData(

@@ -8,6 +8,7 @@ with the fewest. Where metadata and disk differ, the disk is right and `assignme
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -108,7 +109,7 @@ class Partitions(MetadataPublisher):
     async def close(self) -> None:
         """The logs are closed by whoever opened them."""
         await self._upkeep.stop()
-        self.threads.shutdown()
+        await asyncio.to_thread(self.threads.shutdown)
 
     def flush_later(self, partition: Partition) -> None:
         """A segment was closed: it is flushed without anyone waiting."""

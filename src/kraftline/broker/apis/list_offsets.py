@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
@@ -22,6 +23,7 @@ from typing import Final, TypeAlias
 from kraftline.broker.context import Context
 from kraftline.broker.fetch_reading import check_leader
 from kraftline.broker.partition import Partition
+from kraftline.errors import BadData
 from kraftline.metadata.image.topics import TopicsImage
 from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.schema.api.list_offsets import (
@@ -32,6 +34,8 @@ from kraftline.schema.api.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from kraftline.storage.log import LogProblem, OffsetAt
+
+_logger = logging.getLogger(__name__)
 
 LATEST: Final = -1
 EARLIEST: Final = -2
@@ -157,6 +161,9 @@ def _look_up(
             found = log.newest_record() if time == NEWEST else log.offset_at_time(time)
         except LogProblem as problem:
             return _nothing(wanted, problem.code)
+        except BadData as problem:
+            _logger.error("%s", problem)
+            return _nothing(wanted, ErrorCode.CORRUPT_MESSAGE)
         if found is None or found.offset >= end:
             return _nothing(wanted, unavailable if not_known_yet else ErrorCode.NONE)
         return _told(wanted, found, version)
