@@ -41,7 +41,7 @@ def walk_segment(
     found = Walked(base_offset, path, base_offset, IndexBuilder(base_offset))
     walk = SoundBatches(path)
     for batch in walk:
-        found.trouble = _refusal(batch, found, controls)
+        found.trouble = _refusal(batch, found, epochs, controls)
         if found.trouble is not None:
             break
         epoch = batch.leader_epoch
@@ -59,11 +59,16 @@ def walk_segment(
     return found
 
 
-def _refusal(batch: SoundBatch, found: Walked, controls: ControlState) -> str | None:
+def _refusal(
+    batch: SoundBatch, found: Walked, epochs: LeaderEpochs, controls: ControlState
+) -> str | None:
     """Why a batch cannot be part of this log, though its checksum is right."""
     if batch.magic != 2:
         return f"a batch of format {batch.magic}"
-    if batch.base_offset != found.end_offset:
+    # A log may begin later than its first segment's name says: other tools leave such logs, and
+    # Kafka starts on them. What is missing after the first batch is a hole.
+    is_first = found.batches == 0 and epochs.latest is None and batch.base_offset > found.end_offset
+    if batch.base_offset != found.end_offset and not is_first:
         return f"a batch with offset {batch.base_offset}, where {found.end_offset} follows"
     if batch.attributes & _CONTROL:
         try:

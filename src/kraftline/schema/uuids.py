@@ -6,7 +6,9 @@ import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Self
 
-_TEXT = re.compile(r"[A-Za-z0-9_-]{22}")
+# Other tools write the padding, or base64's other alphabet.
+_TEXT = re.compile(r"([A-Za-z0-9_+/-]{22})(==)?")
+_OTHER_ALPHABET = str.maketrans("+/", "-_")
 
 
 class Uuid(bytes):
@@ -22,9 +24,10 @@ class Uuid(bytes):
     @classmethod
     def parse(cls, text: str) -> Self:
         """The uuid that Kafka prints as `text`; ValueError when it is none."""
-        if not _TEXT.fullmatch(text):
+        found = _TEXT.fullmatch(text)
+        if found is None:
             raise ValueError(f"{text!r} is not a uuid: 22 characters of URL-safe base64")
-        return cls(urlsafe_b64decode(text + "=="))
+        return cls(urlsafe_b64decode(found[1].translate(_OTHER_ALPHABET) + "=="))
 
     def __str__(self) -> str:
         return urlsafe_b64encode(self)[:22].decode("ascii")
