@@ -1,6 +1,7 @@
 #!/bin/sh
 # What three Kafka nodes left on their disks after a bad day: read into a lake, asked three
-# questions, and told as a page. Writes only below out/.
+# questions, and told as a page. Then a node of one's own: started, used by a real client, stopped,
+# and its history told. Writes only below out/.
 set -eu
 cd "$(dirname "$0")/.."
 data=tests/fixtures/eventful_day/data
@@ -32,6 +33,28 @@ run kraftline why clicks-0 --in "$data/node-1"
 
 say "5. The whole day on one page"
 run kraftline report "$lake" --out out/report.html
+
+say "6. A Kafka node of one's own, without a JVM; and a real client (librdkafka) that uses it"
+rm -rf out/node
+port=$(python -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+printf '%s$ kraftline start --override listeners=PLAINTEXT://127.0.0.1:%s --override log.dirs=out/node &%s\n' \
+    "$dim" "$port" "$plain"
+kraftline start --override listeners="PLAINTEXT://127.0.0.1:$port" --override log.dirs=out/node \
+    2>out/node.log &
+node=$!
+trap 'kill "$node" 2>/dev/null || true' EXIT
+until grep -q 'is ready' out/node.log; do
+    kill -0 "$node" 2>/dev/null || { cat out/node.log; exit 1; }
+    sleep 0.05
+done
+cat out/node.log
+run python tools/demo_client.py "127.0.0.1:$port"
+kill "$node"
+wait "$node"
+tail -n 1 out/node.log
+
+say "7. What happened there, from the files that it left"
+run kraftline changes out/node
 
 printf '\nThe report: file://%s/out/report.html\n' "$PWD"
 printf 'The files are real: tests/fixtures/eventful_day/make.py says how they came to be.\n'

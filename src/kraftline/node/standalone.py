@@ -36,7 +36,9 @@ def standalone_config(overrides: Mapping[str, str] | None = None) -> Config:
     if listeners is not None and "controller.listener.names" not in given:
         names = [each.partition("://")[0].strip().upper() for each in listeners.split(",")]
         if _CONTROLLER not in names:
-            given["listeners"] = f"{listeners},{_CONTROLLER}://127.0.0.1:0"
+            # Nobody listens there; it must only differ from the others.
+            port = next(port for port in range(9093, 9193) if f":{port}" not in listeners)
+            given["listeners"] = f"{listeners},{_CONTROLLER}://127.0.0.1:{port}"
             protocols = given.get("listener.security.protocol.map")
             if protocols is None and not {"SSL", "SASL_SSL", "SASL_PLAINTEXT"}.isdisjoint(names):
                 given["listener.security.protocol.map"] = ",".join(
