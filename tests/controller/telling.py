@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 import msgspec
 
 from kraftline.controller.controller import Controller
-from kraftline.metadata.bootstrap import read_bootstrap
+from kraftline.metadata.bootstrap import bootstrap_of, read_bootstrap
+from kraftline.metadata.features import feature_defaults, from_release
 from kraftline.metadata.image import EMPTY
 from kraftline.node.standalone import format_if_new, standalone_config
 from kraftline.raft import EmbeddedLog
@@ -90,12 +91,27 @@ def topics_by_us(root: Path) -> Told:
         return _ask_for_topics(node.address, root)
 
 
-def brokers_by_kafka(root: Path, story: Story, session_ms: int = LONG_MS) -> Told:
+class Telling(msgspec.Struct, frozen=True):
+    """A story, how long sessions are, and the metadata version of the cluster."""
+
+    story: Story
+    session_ms: int = LONG_MS
+    version: str | None = None
+
+
+def brokers_by_kafka(root: Path, telling: Telling) -> Told:
     """By a controller without brokers."""
-    properties = {"broker.session.timeout.ms": str(session_ms)}
     nodes = [NodeSpec(1, "controller")]
+    properties = {"broker.session.timeout.ms": str(telling.session_ms)}
+    args = [] if telling.version is None else ["--release-version", telling.version]
     with KraftCluster(
-        root, nodes, cluster_id=CLUSTER, properties=properties, dynamic=True
+        root,
+        nodes,
+        cluster_id=CLUSTER,
+        properties=properties,
+        # Old versions know no dynamic quorum.
+        dynamic=telling.version is None,
+        format_args=args,
     ) as kafka:
         kafka.start()
         data = kafka.data(1)
@@ -105,15 +121,15 @@ def brokers_by_kafka(root: Path, story: Story, session_ms: int = LONG_MS) -> Tol
             async def ask(request: Message, version: int) -> Message:
                 return talk.ask(request, version)
 
-            answers = asyncio.run(_tell(story(), ask, session_ms))
+            answers = asyncio.run(_tell(telling, ask))
     return told(answers, map(in_order, read_batches(data, start)))
 
 
-def brokers_by_us(root: Path, story: Story, session_ms: int = LONG_MS) -> Told:
+def brokers_by_us(root: Path, telling: Telling) -> Told:
     config = standalone_config(
         {
             "log.dirs": str(root),
-            "broker.session.timeout.ms": str(session_ms),
+            "broker.session.timeout.ms": str(telling.session_ms),
             "listeners": "PLAINTEXT://127.0.0.1:0",
         }
     )
@@ -122,14 +138,18 @@ def brokers_by_us(root: Path, story: Story, session_ms: int = LONG_MS) -> Told:
     async def main() -> tuple[list[tuple[str, Any]], int]:
         async with await EmbeddedLog.open(root, node_id=1) as log:
             controller = Controller(log, EMPTY, now, config=config, cluster_id=CLUSTER)
-            await controller.activate(read_bootstrap(root))
+            bootstrap = read_bootstrap(root)
+            if telling.version is not None:
+                version = from_release(telling.version)
+                bootstrap = bootstrap_of(version, feature_defaults(version))
+            await controller.activate(bootstrap)
             start = log.end_offset
 
             async def ask(request: Message, version: int) -> Message:
                 answer = await ask_controller(controller, request)
                 return decode(type(answer), encode(answer, version), version)
 
-            answers = await _tell(story(), ask, session_ms)
+            answers = await _tell(telling, ask)
             await controller.close()
             return answers, start
 
@@ -144,15 +164,13 @@ async def ask_controller(controller: Controller, request: Message) -> Message:
     return answer
 
 
-async def _tell(
-    story: Iterable[Step | Silence], ask: Ask, session_ms: int
-) -> list[tuple[str, Any]]:
+async def _tell(telling: Telling, ask: Ask) -> list[tuple[str, Any]]:
     answers: list[tuple[str, Any]] = []
     known = Known()
-    for step in story:
+    for step in telling.story():
         if isinstance(step, Silence):
             for _ in range(10):
-                await asyncio.sleep(session_ms / 1000 / 5)
+                await asyncio.sleep(telling.session_ms / 1000 / 5)
                 for broker in step.but:
                     await ask(*beat(broker)(known))
             continue
