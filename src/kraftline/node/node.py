@@ -27,7 +27,7 @@ from kraftline.controller.controller import Controller
 from kraftline.errors import KraftlineError
 from kraftline.metadata.bootstrap import read_bootstrap
 from kraftline.metadata.image import MetadataImage
-from kraftline.metadata.image.configs import TOPIC
+from kraftline.metadata.image.configs import BROKER, TOPIC
 from kraftline.metadata.loader import (
     MetadataLoader,
     RoleFaultHandler,
@@ -267,7 +267,9 @@ class Node:
         await self.stop()
 
     def _log_config(self, image: MetadataImage, topic: str) -> LogConfig:
-        return log_config(image.configs.of(TOPIC, topic), self.config)
+        of = image.configs.of
+        dynamic = {**of(BROKER, ""), **of(BROKER, str(self.node_id))}
+        return log_config(of(TOPIC, topic), self.config, dynamic)
 
 
 def _metadata_log(config: Config) -> LogSettings:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kraftline.config.effective import Config
+from kraftline.node.standalone import standalone_config
 from kraftline.records import batches
 from kraftline.storage.log import LogConfig, PartitionLog, Stopped, log_config
 from kraftline.storage.names import MAX_INT
@@ -174,3 +176,19 @@ def test_configs_are_read_by_kafkas_names() -> None:
     )
     assert (config.compact, config.delete, config.level) == (True, True, 7)
     assert (config.segment_bytes, config.log_append_time) == (2_000_000, True)
+
+
+def test_configs_of_the_metadata_count_more_than_the_brokers_file() -> None:
+    def file(**given: str) -> Config:
+        return standalone_config({name.replace("_", "."): text for name, text in given.items()})
+
+    coarse = file(log_retention_hours="5", log_segment_bytes="3000000")
+    assert log_config({}, coarse).retention_ms == 5 * 3_600_000
+    dynamic = {"log.retention.minutes": "7", "log.segment.bytes": "4000000"}
+    config = log_config({}, coarse, dynamic)
+    assert (config.retention_ms, config.segment_bytes) == (7 * 60_000, 4_000_000)
+    # The finer unit counts wherever it stands; a topic's own counts most.
+    fine = file(log_retention_ms="9")
+    assert log_config({}, fine, dynamic).retention_ms == 9
+    assert log_config({"retention.ms": "3"}, fine, dynamic).retention_ms == 3
+    assert log_config({}, None, {"log.retention.ms": "-1"}).retention_ms == -1

@@ -10,7 +10,7 @@ import msgspec
 
 from kraftline.config.effective import Config, once
 from kraftline.config.key import Value
-from kraftline.config.tables import TOPIC
+from kraftline.config.tables import BROKER, TOPIC
 from kraftline.config.values import default_of, parse
 from kraftline.records.record import Codec
 
@@ -54,22 +54,41 @@ class LogConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def log_config(
-    overrides: Mapping[str, str] | None = None, broker: Config | None = None
+    overrides: Mapping[str, str] | None = None,
+    broker: Config | None = None,
+    dynamic: Mapping[str, str] | None = None,
 ) -> LogConfig:
     """The config of a topic: what it sets itself, then the broker's defaults, then Kafka's.
+    `dynamic` are those of the broker that the metadata has; they count more than its file.
 
     Most topics set nothing: equal configs are one object.
     """
-    return _log_config(tuple(sorted((overrides or {}).items())), broker)
+    return _log_config(_frozen(overrides), broker, _frozen(dynamic))
+
+
+def _frozen(keys: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(keys.items())) if keys else ()
 
 
 @lru_cache(1024)
-def _log_config(overrides: tuple[tuple[str, str], ...], broker: Config | None) -> LogConfig:
-    given = dict(overrides)
+def _log_config(
+    overrides: tuple[tuple[str, str], ...],
+    broker: Config | None,
+    dynamic: tuple[tuple[str, str], ...],
+) -> LogConfig:
+    given, of_broker = dict(overrides), dict(dynamic)
 
     def value(name: str) -> Value:
         if name in given:
             return parse(TOPIC[name], once(TOPIC[name], given[name]))
+        for synonym, factor in TOPIC[name].synonyms.items():
+            if synonym in of_broker:
+                found = parse(BROKER[synonym], once(BROKER[synonym], of_broker[synonym]))
+                if factor != 1 and isinstance(found, int) and found >= 0:
+                    found *= factor
+                return found
+            if broker is not None and broker.is_given(synonym):
+                break
         return default_of(TOPIC[name]) if broker is None else broker.topic_default(name).value
 
     def whole(name: str) -> int:
