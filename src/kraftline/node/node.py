@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from contextlib import AsyncExitStack, ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -70,6 +71,10 @@ class Node:
         self.node_id = self.settings.node_id
         self.addresses: list[Address] = []
         self.listeners: list[Listener] = []
+        self.log: EmbeddedLog
+        self.loader: MetadataLoader
+        # What can end a node, asked now and then.
+        self._failures: list[Callable[[], KraftlineError | None]] = []
         self._logs: list[Logs] = []
         self._held: AsyncExitStack | None = None
 
@@ -80,7 +85,18 @@ class Node:
     async def start(self) -> None:
         """Return once clients are served. KraftlineError or OSError says why not."""
         async with AsyncExitStack() as held:
-            await self._start(held)
+            starting = asyncio.create_task(self._start(held))
+            failing = asyncio.create_task(self.failed())
+            try:
+                # What fails in another task would be waited for in vain.
+                await asyncio.wait((starting, failing), return_when=asyncio.FIRST_COMPLETED)
+                if not starting.done():
+                    failing.result()
+                starting.result()
+            finally:
+                starting.cancel()
+                failing.cancel()
+                await asyncio.wait((starting, failing))
             self._held = held.pop_all()
 
     async def stop(self) -> None:
@@ -91,19 +107,23 @@ class Node:
             await held.aclose()
 
     async def failed(self) -> None:
+        """Never returns: it raises, when there is what."""
         while True:
             await asyncio.sleep(_WATCH_SECONDS)
-            problem = self.loader.failure or self.log.failure
-            if problem is not None:
-                raise problem
-            if all(each.disk.failure is not None for each in self._logs):
-                raise KraftlineError(
-                    "Shutdown broker because all log dirs in "
-                    f"{', '.join(each.path for each in self._logs)} have failed"
-                )
+            for ask in self._failures:
+                problem = ask()
+                if problem is not None:
+                    raise problem
+
+    def _failed_directories(self) -> KraftlineError | None:
+        if not all(each.disk.failure is not None for each in self._logs):
+            return None
+        paths = ", ".join(each.path for each in self._logs)
+        return KraftlineError(f"Shutdown broker because all log dirs in {paths} have failed")
 
     async def _start(self, held: AsyncExitStack) -> None:
         self.addresses, self.listeners, self._logs = [], [], []
+        self._failures = []
         self._tls = self._contexts()
         for endpoint in self.settings.listeners.brokers:
             address = take_address(endpoint)
@@ -128,11 +148,13 @@ class Node:
             lock=directories.locks[directories.metadata],
         )
         held.push_async_callback(log.close)
+        self._failures.append(lambda: log.failure)
         self._snapshots = SnapshotsDisabled()
         self.loader = loader = MetadataLoader(
             high_watermark=lambda: log.view.end_offset,
             faults=RoleFaultHandler(fatal=True, action=self._snapshots.on_loading_fault),
         )
+        self._failures.append(lambda: loader.failure)
         loader.start()
         held.push_async_callback(loader.close)
         await log.register(loader, quick=True).caught_up()
@@ -163,7 +185,8 @@ class Node:
                 )
                 self._logs.append(opened)
 
-        await asyncio.to_thread(load)
+        await _to_the_end(load)
+        self._failures.append(self._failed_directories)
         for logs in self._logs:
             for note in logs.notes:
                 _logger.warning("%s", note)
@@ -284,6 +307,16 @@ def _metadata_log(config: Config) -> LogSettings:
         max_batch_bytes=config.whole("internal.metadata.max.batch.size.in.bytes"),
         delete_delay_ms=config.whole("internal.metadata.delete.delay.millis"),
     )
+
+
+async def _to_the_end(work: Callable[[], None]) -> None:
+    """In a thread, which nobody can cancel: whoever gives up waits for it all the same."""
+    running = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait((running,))
+        raise
 
 
 def _now() -> int:
