@@ -122,6 +122,7 @@ class Confluent:
                 "compression.type": codec,
                 "enable.idempotence": idempotent,
                 "message.max.bytes": 30_000_000,
+                "topic.metadata.propagation.max.ms": 2000,
                 "linger.ms": 5,
                 "message.timeout.ms": int(_SECONDS * 1000),
             }
@@ -199,6 +200,7 @@ class Confluent:
                 "group.id": "nobody",
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
+                "topic.metadata.propagation.max.ms": 2000,
                 "fetch.message.max.bytes": 30_000_000,
             }
         )
