@@ -8,6 +8,7 @@ import contextlib
 import gc
 import logging
 import os
+import resource
 import signal
 import sys
 import time
@@ -35,6 +36,9 @@ def say_on_stderr() -> None:
 
 def run_node(config: Config) -> None:
     """Return after an orderly stop; what kept the node from starting or going on is raised."""
+    # Connections and segments need descriptors: as many as this process may have.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     uvloop.run(_run(config))
 
 
