@@ -37,7 +37,7 @@ def end_offset(data: Path) -> int:
 
 
 def read_batches(data: Path, start: int = 0, silent: frozenset[str] = SILENT) -> list[LoggedBatch]:
-    """The batches from an offset on, without records of the silent types."""
+    """The batches of metadata from an offset on, without records of the silent types."""
     lines = read_lines(data)
     names: dict[str, str] = {}
     directory_ids: set[str] = set()
@@ -49,7 +49,8 @@ def read_batches(data: Path, start: int = 0, silent: frozenset[str] = SILENT) ->
     batches: dict[tuple[str, int], LoggedBatch] = {}
     for line in lines:
         payload = line["payload"]
-        if line["offset"] < start or payload["type"] in silent:
+        # Control records are the quorum's, and tell ports.
+        if line["offset"] < start or line["isControl"] or payload["type"] in silent:
             continue
         where = (line.get("file", ""), line["position"])
         batch = batches.setdefault(where, LoggedBatch())
