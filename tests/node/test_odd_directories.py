@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,15 +16,29 @@ from tests.node.running import OurNode, RealKafka
 COUNT = 50
 
 
-@pytest.fixture(params=["kraftline", pytest.param("kafka", marks=pytest.mark.oracle)])
-def stopped(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OurNode | RealKafka]:
-    """A node that had a topic with some records, and was stopped."""
-    node = OurNode(tmp_path) if request.param == "kraftline" else RealKafka(tmp_path)
-    node.start()
-    client = Confluent(node.bootstrap)
-    client.create_topic("t", 2)
-    client.produce("t", [Sent(b"k", b"v%d" % n) for n in range(COUNT)], idempotent=True)
-    node.stop()
+@pytest.fixture(
+    scope="module", params=["kraftline", pytest.param("kafka", marks=pytest.mark.oracle)]
+)
+def left(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[type[OurNode] | type[RealKafka], Path]:
+    """What a node left that had a topic with some records, and was stopped."""
+    kind = OurNode if request.param == "kraftline" else RealKafka
+    with kind(tmp_path_factory.mktemp(f"left-{request.param}")) as node:
+        client = Confluent(node.bootstrap)
+        client.create_topic("t", 2)
+        client.produce("t", [Sent(b"k", b"v%d" % n) for n in range(COUNT)], idempotent=True)
+    return kind, node.data
+
+
+@pytest.fixture
+def stopped(
+    left: tuple[type[OurNode] | type[RealKafka], Path], tmp_path: Path
+) -> Iterator[OurNode | RealKafka]:
+    """A node with a copy of that."""
+    kind, data = left
+    node = kind(tmp_path)
+    shutil.copytree(data, node.data)
     yield node
     node.kill()
 
