@@ -147,6 +147,10 @@ def test_explain_shows_where_each_value_comes_from(make_node: MakeNode) -> None:
     assert "hunter2" not in shown.stdout + shown.stderr
     rows = json.loads(kraftline("start", str(file), "--explain", "--format", "json").stdout)
     assert {"name": "node.id", "value": "1", "source": str(file)} in rows
+    wrong = kraftline("start", str(file), "--explain", "--override", "process.roles=broker")
+    assert wrong.returncode == 1
+    assert "controller.listener.names must not contain" in wrong.stderr
+    assert "(override)" in wrong.stdout
 
 
 def test_it_starts_after_a_kill(node: OurNode) -> None:

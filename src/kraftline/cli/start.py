@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     metavar="KEY=VALUE",
     help="Counts more than the file; may be repeated.",
 )
-@click.option("--explain", is_flag=True, help="Print the effective configuration, and stop.")
+@click.option(
+    "--explain", is_flag=True, help="Print the effective configuration, check it, and stop."
+)
 @click.option(
     "--format",
     "form",
@@ -57,6 +59,7 @@ def command(file: str | None, overrides: tuple[str, ...], explain: bool, form: s
             config = read_config(file, given)
         if explain:
             _explain(config, form)
+            _check(config)
             return
         _run(config, is_standalone=file is None)
     except NotKafka as problem:  # a directory that is someone else's is no wrong use
@@ -85,6 +88,13 @@ def _run(config: Config, *, is_standalone: bool) -> None:
         for line in format_if_new(config):
             click.echo(line, err=True)
     run_node(config)
+
+
+def _check(config: Config) -> None:
+    """What a start would be refused for, said after everything else."""
+    from kraftline.config.node_settings import check_supported, node_settings
+
+    check_supported(config, node_settings(config))
 
 
 def _remark(config: Config) -> None:
