@@ -1,10 +1,11 @@
 """The way of the data beside real Kafka: `python -m benchmarks.node_data`.
 
-The same clients, one broker after the other: `kafka-producer-perf-test` (Kafka's own class), a
-consumer with the settings of `kafka-consumer-perf-test` but with its partitions assigned, and the
-round trip of one small record through confluent-kafka. Real Kafka runs with its defaults. The best
-of some rounds; in each both have their turn. Beside the rates stands what the broker itself took
-of the processors: on a machine of two cores the client is most of the work.
+The same clients, with one broker and then with the other, work by work, so that both meet the
+machine in the same mood: `kafka-producer-perf-test` (Kafka's own class), a consumer with the
+settings of `kafka-consumer-perf-test` but with its partitions assigned, and the round trip of one
+small record through confluent-kafka. Real Kafka runs with its defaults. The best of some rounds.
+Beside the rates stands what the broker itself took of the processors: on a machine of two cores
+the client is most of the work.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -161,16 +162,29 @@ def _process(command: list[str], log: Path, port: int) -> Iterator[Broker]:
         process.wait(60)
 
 
-def measure(broker: Broker, scale: float) -> Iterator[tuple[str, Measured]]:
-    for number, load in enumerate(loads(scale)):
-        topic = f"perf-{number}"
-        _create(broker, topic)
-        yield f"produce {load.name}, MB/s", broker.produce(topic, load)
-        yield f"consume {load.name}, MB/s", broker.consume(topic, load)
-    _create(broker, "trips")
-    half, most = broker.round_trips("trips", int(2000 * scale))
-    yield "round trip p50, ms", half
-    yield "round trip p99, ms", most
+Works = Mapping[str, Callable[[Broker], Iterator[tuple[str, Measured]]]]
+
+
+def works(scale: float, turn: int) -> Works:
+    """What each broker has to do, in its turn."""
+
+    def filled(number: int, load: Load) -> Callable[[Broker], Iterator[tuple[str, Measured]]]:
+        def work(broker: Broker) -> Iterator[tuple[str, Measured]]:
+            topic = f"perf-{turn}-{number}"
+            _create(broker, topic)
+            yield f"produce {load.name}, MB/s", broker.produce(topic, load)
+            yield f"consume {load.name}, MB/s", broker.consume(topic, load)
+
+        return work
+
+    def trips(broker: Broker) -> Iterator[tuple[str, Measured]]:
+        _create(broker, f"trips-{turn}")
+        half, most = broker.round_trips(f"trips-{turn}", int(2000 * scale))
+        yield "round trip p50, ms", half
+        yield "round trip p99, ms", most
+
+    found = {load.name: filled(number, load) for number, load in enumerate(loads(scale))}
+    return {**found, "round trips": trips}
 
 
 def _create(broker: Broker, topic: str) -> None:
@@ -211,15 +225,18 @@ def main(rounds: int, scale: float, heap: str) -> None:
     console = Console(width=None if sys.stdout.isatty() else 120)
     kafka: dict[str, list[Measured]] = {}
     us: dict[str, list[Measured]] = {}
-    for _ in range(rounds):
-        for seen, start in ((kafka, lambda root: real(root, heap)), (us, ours)):
-            root = Path(tempfile.mkdtemp(prefix="kraftline-"))
-            try:
-                with start(root) as broker:
-                    for name, measured in measure(broker, scale):
-                        seen.setdefault(name, []).append(measured)
-            finally:
-                shutil.rmtree(root)
+    root = Path(tempfile.mkdtemp(prefix="kraftline-"))
+    (root / "kafka").mkdir()
+    (root / "ours").mkdir()
+    try:
+        with real(root / "kafka", heap) as theirs, ours(root / "ours") as mine:
+            for turn in range(rounds):
+                for work in works(scale, turn).values():
+                    for seen, broker in ((kafka, theirs), (us, mine)):
+                        for name, measured in work(broker):
+                            seen.setdefault(name, []).append(measured)
+    finally:
+        shutil.rmtree(root)
     console.print(table(kafka, us))
 
 
