@@ -57,6 +57,9 @@ fixtures: setup  ## have real Kafka write every fixture again
 bench: setup  ## us beside real Kafka; results go to docs/benchmarks.md
 	$(PY) -m benchmarks
 	$(PY) -m benchmarks.image
+	$(PY) -m benchmarks.node
+	$(PY) -m benchmarks.segments_spark
+	$(PY) -m benchmarks.history
 
 clean:  ## remove what was built
 	rm -rf $(VENV) build out *.egg-info src/*.egg-info

@@ -25,6 +25,7 @@ from typing import Final
 
 import click
 from confluent_kafka import Consumer, Producer, TopicPartition
+from rich.box import MARKDOWN
 from rich.console import Console
 from rich.table import Table
 
@@ -198,7 +199,7 @@ def _better(name: str, seen: list[Measured]) -> Measured:
 
 
 def table(kafka: Mapping[str, list[Measured]], us: Mapping[str, list[Measured]]) -> Table:
-    found = Table("work", "Kafka", "us", "ratio", "CPU s, Kafka", "us", title="The way of the data")
+    found = Table("work", "Kafka", "us", "ratio", "CPU s, Kafka", "us", box=MARKDOWN)
     for name, seen in us.items():
         theirs, mine = _better(name, kafka[name]), _better(name, seen)
         rate = name.endswith("MB/s")

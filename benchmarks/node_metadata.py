@@ -20,6 +20,7 @@ from typing import Final
 
 import click
 import msgspec
+from rich.box import MARKDOWN
 from rich.console import Console
 from rich.table import Table
 
@@ -68,7 +69,15 @@ class Measured(msgspec.Struct, frozen=True):
 @click.option("--seconds", type=float, default=4.0, help="For each kind of request, after warming.")
 def main(partitions: tuple[int, ...], rounds: int, seconds: float) -> None:
     """Kraftline beside real Kafka: how long Metadata and DescribeTopicPartitions take."""
-    table = Table("partitions", "request", "answer", "us p50; p99", "Kafka p50; p99", "p50 ratio")
+    table = Table(
+        "partitions",
+        "request",
+        "answer",
+        "us p50; p99",
+        "Kafka p50; p99",
+        "p50 ratio",
+        box=MARKDOWN,
+    )
     for count in partitions:
         root = Path(tempfile.mkdtemp(prefix="kraftline-"))
         try:

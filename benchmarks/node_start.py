@@ -26,6 +26,7 @@ import click
 import msgspec
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
+from rich.box import MARKDOWN
 from rich.console import Console
 from rich.table import Table
 
@@ -149,7 +150,7 @@ def main(rounds: int, partitions: int) -> None:
         full = [rival.measure() for rival in rivals]
     finally:
         shutil.rmtree(root)
-    table = Table("work", "us", "Kafka", "ratio", "reach", "aim")
+    table = Table("work", "us", "Kafka", "ratio", "reach", "aim", box=MARKDOWN)
     best = [min((turn[n] for turn in idle), key=lambda each: each.seconds) for n in (0, 1)]
     many = f"{partitions:,} partitions"
     _row(table, "process start to first answered Metadata", [b.seconds for b in best], "s", 6)

@@ -1,0 +1,45 @@
+"""All that a node does, beside real Kafka: `python -m benchmarks.node`, which writes the page."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.machine import describe
+
+PAGE = Path(__file__).parent.parent / "docs" / "benchmarks-node.md"
+_INTRO = """\
+# Benchmarks: the node
+
+Kraftline's node beside real Kafka 4.3.1, the same client and the same work for both, one after the
+other in every round: `python -m benchmarks.node`. Written by the run; do not edit.
+"""
+_PARTS = {
+    "Start and memory": ("node_start", "best of three starts; memory is what is resident"),
+    "The way of the data": (
+        "node_data",
+        "Kafka's own `kafka-producer-perf-test`, and a consumer of assigned partitions with the "
+        "settings of `kafka-consumer-perf-test`, MB/s; round trips with confluent-kafka, acks=all; "
+        "the best of three rounds, and what the brokers' processes spent on it",
+    ),
+    "What it tells": ("node_metadata", "best of three rounds over one connection"),
+}
+
+
+def main() -> None:
+    machine = describe()
+    page = [_INTRO]
+    for title, (name, said) in _PARTS.items():
+        command = [sys.executable, "-m", f"benchmarks.{name}"]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        print(f"{title}\n{done.stdout}", flush=True)
+        rows = [line.rstrip() for line in done.stdout.splitlines() if line.startswith("|")]
+        page += [f"## {title}", "", f"{said[0].upper()}{said[1:]}.", "", *rows, ""]
+    page += ["## Machine", "", "| | |", "|---|---|"]
+    page += [f"| {key} | {value} |" for key, value in machine.items()]
+    PAGE.write_text("\n".join(page) + "\n")
+
+
+if __name__ == "__main__":
+    main()
