@@ -24,10 +24,10 @@ settings.register_profile(
 settings.load_profile("kraftline")
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where processes share the tests, one has all of Spark's, whose session takes long to start,
-    and begins with them; others stay together by file."""
+    and begins with them; others stay together by file. First, since xdist reads the marks here."""
     spark = {item for item in items if "spark" in getattr(item, "fixturenames", ())}
     for item in items:
         group = "spark" if item in spark else item.nodeid.partition("::")[0]
