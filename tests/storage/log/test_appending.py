@@ -178,6 +178,12 @@ def test_configs_are_read_by_kafkas_names() -> None:
     assert (config.segment_bytes, config.log_append_time) == (2_000_000, True)
 
 
+def test_a_config_that_nobody_takes_counts_as_not_set(caplog: pytest.LogCaptureFixture) -> None:
+    found = log_config({"retention.ms": "soon", "segment.bytes": "2097152"})
+    assert found == LogConfig(segment_bytes=2_097_152)
+    assert "retention.ms" in caplog.text
+
+
 def test_configs_of_the_metadata_count_more_than_the_brokers_file() -> None:
     def file(**given: str) -> Config:
         return standalone_config({name.replace("_", "."): text for name, text in given.items()})

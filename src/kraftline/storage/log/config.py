@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final
@@ -9,11 +10,12 @@ from typing import Final
 import msgspec
 
 from kraftline.config.effective import Config, once
-from kraftline.config.key import Value
+from kraftline.config.key import Key, Value
 from kraftline.config.tables import BROKER, TOPIC
-from kraftline.config.values import default_of, parse
+from kraftline.config.values import BadConfig, default_of, parse
 from kraftline.records.record import Codec
 
+_logger = logging.getLogger(__name__)
 _NEVER: Final = 2**63 - 1
 _CODECS: Final = {
     "producer": None,
@@ -61,7 +63,9 @@ def log_config(
     """The config of a topic: what it sets itself, then the broker's defaults, then Kafka's.
     `dynamic` are those of the broker that the metadata has; they count more than its file.
 
-    Most topics set nothing: equal configs are one object.
+    A value that no release of today would take (it may be from another) counts as not set, with a
+    line in the log: one topic must not keep a node from its others. Most topics set nothing:
+    equal configs are one object.
     """
     return _log_config(_frozen(overrides), broker, _frozen(dynamic))
 
@@ -79,10 +83,10 @@ def _log_config(
     given, of_broker = dict(overrides), dict(dynamic)
 
     def value(name: str) -> Value:
-        if name in given:
+        if name in given and _is_sound(TOPIC[name], given[name]):
             return parse(TOPIC[name], once(TOPIC[name], given[name]))
         for synonym, factor in TOPIC[name].synonyms.items():
-            if synonym in of_broker:
+            if synonym in of_broker and _is_sound(BROKER[synonym], of_broker[synonym]):
                 found = parse(BROKER[synonym], once(BROKER[synonym], of_broker[synonym]))
                 if factor != 1 and isinstance(found, int) and found >= 0:
                     found *= factor
@@ -125,6 +129,15 @@ def _log_config(
         preallocate=bool(value("preallocate")),
         min_insync_replicas=whole("min.insync.replicas"),
     )
+
+
+def _is_sound(key: Key, text: str) -> bool:
+    try:
+        parse(key, once(key, text))
+    except BadConfig as problem:
+        _logger.warning("%s; it counts as not set", problem)
+        return False
+    return True
 
 
 def _level(codec: Codec | None, whole: Callable[[str], int]) -> int | None:
