@@ -43,7 +43,7 @@ lint: setup  ## ruff, mypy --strict, import contracts
 	$(VENV)/bin/lint-imports
 
 test: lint browser  ## every kind of proof, few rounds (at most 15 minutes)
-	$(VENV)/bin/pytest -n 2 --dist loadgroup --no-loadscope-reorder
+	$(VENV)/bin/pytest -n 2 --dist loadscope --no-loadscope-reorder
 
 soak: setup  ## the full counts; results go to docs/soak.md
 	$(PY) tools/soak.py

@@ -12,6 +12,8 @@ from tests.effort import rounds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from xdist.remote import Producer
+    from xdist.scheduler import LoadScopeScheduling
 
 pytest_plugins = ["tests.oracle.plugin"]
 
@@ -24,15 +26,26 @@ settings.register_profile(
 settings.load_profile("kraftline")
 
 
-@pytest.hookimpl(tryfirst=True)
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    """Where processes share the tests, one has all of Spark's, whose session takes long to start;
+    others stay together by file."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
+        def _split_scope(self, nodeid: str) -> str:
+            return "spark" if _needs_spark(nodeid) else nodeid.partition("::")[0]
+
+    return Scheduling(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where processes share the tests, one has all of Spark's, whose session takes long to start,
-    and begins with them; others stay together by file. First, since xdist reads the marks here."""
-    spark = {item for item in items if "spark" in getattr(item, "fixturenames", ())}
-    for item in items:
-        group = "spark" if item in spark else item.nodeid.partition("::")[0]
-        item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: item not in spark)
+    """Spark's tests come first: they are the longest of what one process has to itself."""
+    items.sort(key=lambda item: not _needs_spark(item.nodeid))
+
+
+def _needs_spark(nodeid: str) -> bool:
+    return nodeid.startswith("tests/spark/") or "::test_spark" in nodeid
 
 
 @pytest.fixture(scope="session")
