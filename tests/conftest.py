@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.effort import rounds
+from tests.effort import SOAK, rounds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,8 +39,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
     return Scheduling(config, log)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Spark's tests come first: they are the longest of what one process has to itself."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Spark's tests come first: they are the longest of what one process has to itself. What is
+    marked for a soak waits for one."""
+    if not SOAK:
+        later = [item for item in items if item.get_closest_marker("soak") is not None]
+        config.hook.pytest_deselected(items=later)
+        items[:] = [item for item in items if item.get_closest_marker("soak") is None]
     items.sort(key=lambda item: not _needs_spark(item.nodeid))
 
 

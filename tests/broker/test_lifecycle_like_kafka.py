@@ -18,7 +18,10 @@ _NO_OP = frozenset({"NO_OP_RECORD"})
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("release", [None, "3.9-IV0", "3.3-IV3"])
+@pytest.mark.parametrize(
+    "release",
+    [None, *(pytest.param(old, marks=pytest.mark.soak) for old in ("3.9-IV0", "3.3-IV3"))],
+)
 def test_the_log_of_a_life_is_kafkas(release: str | None, tmp_path: Path) -> None:
     theirs = _by_kafka(tmp_path / "kafka", release)
     # Ours starts from what Kafka's tool formatted, so that both begin alike.

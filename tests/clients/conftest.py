@@ -15,7 +15,8 @@ _numbers = itertools.count()
 
 
 @pytest.fixture(
-    scope="module", params=["kraftline", pytest.param("kafka", marks=pytest.mark.oracle)]
+    scope="module",
+    params=["kraftline", pytest.param("kafka", marks=[pytest.mark.oracle, pytest.mark.soak])],
 )
 def bootstrap(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory

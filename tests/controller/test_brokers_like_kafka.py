@@ -22,6 +22,6 @@ def test_decisions_are_kafkas(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("name", ["every rule", "silence"])
+@pytest.mark.parametrize("name", ["every rule", pytest.param("silence", marks=pytest.mark.soak)])
 def test_kafka_still_decides_so(name: str, tmp_path: Path) -> None:
     hold_equal(by_kafka(name, tmp_path / "kafka"), read(FILE)[name])

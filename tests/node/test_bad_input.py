@@ -24,7 +24,8 @@ API_VERSIONS_V0 = struct.pack(">ihhih", 10, 18, 0, 7, -1)
 
 
 @pytest.fixture(
-    scope="module", params=["kraftline", pytest.param("kafka", marks=pytest.mark.oracle)]
+    scope="module",
+    params=["kraftline", pytest.param("kafka", marks=[pytest.mark.oracle, pytest.mark.soak])],
 )
 def broker(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory

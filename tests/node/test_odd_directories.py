@@ -17,7 +17,8 @@ COUNT = 50
 
 
 @pytest.fixture(
-    scope="module", params=["kraftline", pytest.param("kafka", marks=pytest.mark.oracle)]
+    scope="module",
+    params=["kraftline", pytest.param("kafka", marks=[pytest.mark.oracle, pytest.mark.soak])],
 )
 def left(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory

@@ -20,7 +20,6 @@ from kraftline.storage.meta_properties import read_meta_properties
 from kraftline.storage.names import SnapshotId
 from kraftline.storage.quorum_state import read_quorum_state
 from kraftline.storage.snapshot_file import SnapshotReader
-from tests.effort import SOAK
 from tests.oracle.driver import Driver
 from tests.oracle.dump import Decoder, dump_text, parse_log
 from tests.oracle.java import run as java
@@ -29,9 +28,9 @@ from tests.oracle.shell import listed
 from tests.raft.logs import QUIET, Keeper, assert_healthy, metadata_log, names, run
 
 pytestmark = pytest.mark.oracle
-quorums = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
-# Minutes for each, so only a soak tries both.
-one_quorum = quorums if SOAK else pytest.mark.parametrize("dynamic", [True], ids=["dynamic"])
+quorums = pytest.mark.parametrize(
+    "dynamic", [pytest.param(False, marks=pytest.mark.soak), True], ids=["static", "dynamic"]
+)
 
 
 def topic_of(name: str, data: Path) -> list[bytes]:
@@ -119,7 +118,7 @@ def kill_while_it_writes(kafka: KraftCluster, driver: Driver) -> list[str]:
     return list(made)
 
 
-@one_quorum
+@quorums
 def test_kafka_and_we_take_turns(tmp_path: Path, dynamic: bool) -> None:
     with KraftCluster(tmp_path, dynamic=dynamic) as kafka:
         data = kafka.data(1)

@@ -7,14 +7,13 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from pyspark.sql import SparkSession
 
 from kraftline.lake.lake import Lake
 from kraftline.lake.tables import TABLES
 from kraftline.spark.build import build
-from tests.effort import SOAK
 from tests.fixture_files import FIXTURES
-from tests.spark.building import build_topics
 from tests.spark.standalone import standalone
 
 DAY = FIXTURES / "eventful_day" / "data"
@@ -31,29 +30,15 @@ def _sorted(table: pa.Table) -> list[str]:
     return sorted(repr([row[name] for name in names]) for row in table.to_pylist())
 
 
-# What a soak builds is all of it, by the command.
-_TOPICS = """
-import sys
-from pathlib import Path
-from kraftline.spark.session import local_session
-from tests.spark.building import build_topics
-master, source, lake = sys.argv[1:]
-build_topics(local_session(master=master), Path(lake), Path(source))
-"""
-
-
+@pytest.mark.soak
 def test_master_and_workers_of_their_own_build_the_same_lake(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     with standalone(tmp_path / "cluster") as master:
-        if SOAK:
-            build(spark, [str(DAY)], str(here))
-            command = ["-m", "kraftline", "history", "build", "--master", master]
-            command += ["--from", str(DAY), "--to", str(there)]
-        else:
-            build_topics(spark, here, DAY)
-            command = ["-c", _TOPICS, master, str(DAY), str(there)]
+        build(spark, [str(DAY)], str(here))
+        command = ["-m", "kraftline", "history", "build", "--master", master]
+        command += ["--from", str(DAY), "--to", str(there)]
         done = subprocess.run([sys.executable, *command], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     assert rows_of(there) == rows_of(here)

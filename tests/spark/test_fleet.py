@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pyarrow.compute as pc
+import pytest
 from pyspark.sql import SparkSession
 
 from kraftline.lake.lake import Lake
@@ -21,6 +22,7 @@ SOURCES = (
 CLUSTERS = 50
 
 
+@pytest.mark.soak
 def test_fifty_clusters_are_built_in_one_run(spark: SparkSession, tmp_path: Path) -> None:
     for number in range(CLUSTERS):
         _copy(FIXTURES / SOURCES[number % len(SOURCES)], tmp_path / "fleet" / f"{number}", number)

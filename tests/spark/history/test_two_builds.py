@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from pyspark.sql import SparkSession
 
 from tests.spark.history.staging import Part, Tables, build
 
 
+@pytest.mark.soak
 def test_two_builds_are_one(
     spark: SparkSession, generated: list[Part], built: dict[str, Tables]
 ) -> None:
