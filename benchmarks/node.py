@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
+
 from benchmarks.machine import describe
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks-node.md"
@@ -16,26 +18,36 @@ Kraftline's node beside real Kafka 4.3.1, the same client and the same work for 
 other in every round: `python -m benchmarks.node`. Written by the run; do not edit.
 """
 _PARTS = {
-    "Start and memory": ("node_start", "best of three starts; memory is what is resident"),
+    "Start and memory": ("node_start", "best of {rounds} starts; memory is what is resident"),
     "The way of the data": (
         "node_data",
         "Kafka's own `kafka-producer-perf-test`, and a consumer of assigned partitions with the "
         "settings of `kafka-consumer-perf-test`, MB/s; round trips with confluent-kafka, acks=all; "
-        "the best of three rounds, and what the brokers' processes spent on it",
+        "the best of {rounds} rounds, and what the brokers' processes spent on it",
     ),
-    "What it tells": ("node_metadata", "best of three rounds over one connection"),
+    "What it tells": ("node_metadata", "best of {rounds} rounds over one connection"),
 }
 
 
-def main() -> None:
+@click.command()
+@click.option("--rounds", type=click.IntRange(min=1), default=3, show_default=True)
+def main(rounds: int) -> None:
+    """Start and memory, throughput and answers, beside real Kafka."""
     machine = describe()
     page = [_INTRO]
     for title, (name, said) in _PARTS.items():
-        command = [sys.executable, "-m", f"benchmarks.{name}"]
+        command = [sys.executable, "-m", f"benchmarks.{name}", "--rounds", str(rounds)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         print(f"{title}\n{done.stdout}", flush=True)
         rows = [line.rstrip() for line in done.stdout.splitlines() if line.startswith("|")]
-        page += [f"## {title}", "", f"{said[0].upper()}{said[1:]}.", "", *rows, ""]
+        page += [
+            f"## {title}",
+            "",
+            f"{said[0].upper()}{said[1:].format(rounds=rounds)}.",
+            "",
+            *rows,
+            "",
+        ]
     page += ["## Machine", "", "| | |", "|---|---|"]
     page += [f"| {key} | {value} |" for key, value in machine.items()]
     PAGE.write_text("\n".join(page) + "\n")
