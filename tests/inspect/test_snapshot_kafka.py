@@ -195,9 +195,8 @@ def test_kafka_3_9_starts_from_a_snapshot_of_its_own_log(tmp_path: Path) -> None
     assert "Encountered fatal fault" not in (kafka.directory(1) / "server.log").read_text()
 
 
-@pytest.mark.parametrize(
-    "keep", [pytest.param(True, marks=pytest.mark.soak), False], ids=["quorum-state", "nothing"]
-)
+@pytest.mark.soak
+@pytest.mark.parametrize("keep", [True, False], ids=["quorum-state", "nothing"])
 def test_one_node_goes_on_alone_after_its_quorum_is_lost(tmp_path: Path, keep: bool) -> None:
     root = tmp_path / "cluster"
     nodes = [NodeSpec(1), NodeSpec(2, "controller"), NodeSpec(3, "controller")]

@@ -118,6 +118,7 @@ def kill_while_it_writes(kafka: KraftCluster, driver: Driver) -> list[str]:
     return list(made)
 
 
+@pytest.mark.soak
 @quorums
 def test_kafka_and_we_take_turns(tmp_path: Path, dynamic: bool) -> None:
     with KraftCluster(tmp_path, dynamic=dynamic) as kafka:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -98,9 +99,15 @@ def _session(master: str | None, paths: list[str]) -> SparkSession:
     memory = "2g" if size < _MUCH else "4g"
     settings: dict[str, Any] = _java_options(size)
     spark = local_session("kraftline history", master=master, memory=memory, **settings)
+    logging.getLogger().addFilter(_is_news)
     # What goes wrong in a task is told once, in words.
     spark.sparkContext.setLogLevel("OFF")
     return spark
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Not what the bridge to the JVM says when Ctrl-C cuts it: the command says that by itself."""
+    return not record.getMessage().endswith("while sending command.")
 
 
 _MUCH = 256 * 1024 * 1024

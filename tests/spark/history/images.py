@@ -7,14 +7,19 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
+from kraftline.lake.names import (
+    CONFIG_RESOURCES,
+    OPERATIONS,
+    PATTERN_TYPES,
+    PERMISSIONS,
+    RESOURCE_TYPES,
+)
 from kraftline.lake.tables import HISTORY, TABLES
 from kraftline.metadata.features import METADATA_VERSION
 from kraftline.metadata.image import MetadataImage
 from kraftline.metadata.registrations import Listener, SupportedFeature
 from kraftline.metadata.words.security import MECHANISMS
 from kraftline.metadata.words.values import is_secret
-from kraftline.spark.history.codes import OPERATIONS, PATTERN_TYPES, PERMISSIONS, RESOURCE_TYPES
-from kraftline.spark.history.configs import RESOURCES
 from tests.spark.history.staging import Part, Row, Tables
 
 NAMES = tuple(table.name for table in HISTORY)
@@ -42,7 +47,7 @@ def rows_of(image: MetadataImage) -> dict[str, list[Row]]:
         ],
         "configs": [
             {
-                "resource_type": RESOURCES[resource.type],
+                "resource_type": CONFIG_RESOURCES[resource.type],
                 "resource": resource.name,
                 "name": key,
                 "value": None if is_secret(key) else value,

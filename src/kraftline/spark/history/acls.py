@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql import functions as F
 
-from kraftline.spark.history.codes import (
-    OPERATIONS,
-    PATTERN_TYPES,
-    PERMISSIONS,
-    RESOURCE_TYPES,
-    name_of,
-)
+from kraftline.lake.names import OPERATIONS, PATTERN_TYPES, PERMISSIONS, RESOURCE_TYPES
+from kraftline.spark.history.codes import name_of
 from kraftline.spark.history.entities import Said
 from kraftline.spark.history.staged import fields
 

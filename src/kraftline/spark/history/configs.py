@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kraftline.metadata.image.configs import BROKER, TOPIC
+from kraftline.lake.names import CONFIG_RESOURCES
+from kraftline.metadata.image.configs import TOPIC
 from kraftline.metadata.words.values import SECRET_ENDS
 from kraftline.spark.history.codes import name_of
 from kraftline.spark.history.staged import MOMENT, Staged, fields, united
-
-RESOURCES: Final = {
-    TOPIC: "topic",
-    BROKER: "broker",
-    8: "broker-logger",
-    16: "client-metrics",
-    32: "group",
-}
 
 
 def config_events(staged: Staged, lives: DataFrame) -> DataFrame:
@@ -27,7 +18,7 @@ def config_events(staged: Staged, lives: DataFrame) -> DataFrame:
     config = fields("CONFIG_RECORD")
     secret = is_secret(config["name"])
     said = {
-        "resource_type": name_of(config["resource_type"], RESOURCES),
+        "resource_type": name_of(config["resource_type"], CONFIG_RESOURCES),
         "resource": config["resource_name"],
         "name": config["name"],
         "value": F.when(~secret, config["value"]),
@@ -42,7 +33,7 @@ def config_events(staged: Staged, lives: DataFrame) -> DataFrame:
     new = lives.where(F.col("began_unit").isNotNull()).select(
         "cluster_id",
         "leg",
-        F.lit(RESOURCES[TOPIC]).alias("resource_type"),
+        F.lit(CONFIG_RESOURCES[TOPIC]).alias("resource_type"),
         F.col("topic").alias("resource"),
         F.col("began_unit").alias("unit"),
         F.lit(True).alias("created"),
@@ -59,7 +50,7 @@ def config_events(staged: Staged, lives: DataFrame) -> DataFrame:
 def _removals(events: DataFrame, lives: DataFrame) -> DataFrame:
     """For every key that a topic of a removed one's name ever had: gone with it."""
     keys = (
-        events.where(F.col("resource_type") == RESOURCES[TOPIC])
+        events.where(F.col("resource_type") == CONFIG_RESOURCES[TOPIC])
         .select("cluster_id", "leg", "resource", "name", "is_secret")
         .distinct()
     )
@@ -77,7 +68,7 @@ def _removals(events: DataFrame, lives: DataFrame) -> DataFrame:
     return removed.join(keys, ["cluster_id", "leg", "resource"]).select(
         *[name for name in MOMENT if name != "opened"],
         F.lit(False).alias("opened"),
-        F.lit(RESOURCES[TOPIC]).alias("resource_type"),
+        F.lit(CONFIG_RESOURCES[TOPIC]).alias("resource_type"),
         "resource",
         "name",
         F.lit(None).cast("string").alias("value"),

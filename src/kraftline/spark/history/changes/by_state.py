@@ -9,6 +9,14 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
+from kraftline.lake.names import (
+    CONFIG_RESOURCES,
+    OPERATIONS,
+    PATTERN_TYPES,
+    PERMISSIONS,
+    RESOURCE_TYPES,
+    number_of,
+)
 from kraftline.metadata import words
 from kraftline.metadata.image.acls import Acl
 from kraftline.metadata.image.configs import ConfigResource
@@ -23,14 +31,6 @@ from kraftline.metadata.registrations import (
 from kraftline.metadata.words import Change
 from kraftline.metadata.words.security import MECHANISMS
 from kraftline.schema.uuids import Uuid
-from kraftline.spark.history.codes import (
-    OPERATIONS,
-    PATTERN_TYPES,
-    PERMISSIONS,
-    RESOURCE_TYPES,
-    number_of,
-)
-from kraftline.spark.history.configs import RESOURCES
 
 Row: TypeAlias = dict[str, Any]
 
@@ -100,7 +100,9 @@ def _configs(known: Row, was: Row | None, now: Row | None) -> list[Change | None
         # A secret's value is not kept: all that counts is that it is set, and not as before.
         return None if row is None else secret if row["is_secret"] else row["value"]
 
-    resource = ConfigResource(number_of(known["resource_type"], RESOURCES), known["resource"])
+    resource = ConfigResource(
+        number_of(known["resource_type"], CONFIG_RESOURCES), known["resource"]
+    )
     before, after = value(was, "before"), value(now, "after")
     return [words.config_change(resource, known["name"], before, after)]
 
