@@ -8,8 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from kraftline.spark.sources.options import BadOption
 from kraftline.spark.sources.pushdown import narrowed
-from kraftline.spark.sources.segment_options import BadOption, parse_options
+from kraftline.spark.sources.segment_options import parse_options
 from kraftline.spark.sources.segments import plan
 from tests.fixture_files import FIXTURES
 from tests.spark.segments.rows import LOG, NODE, SECOND, instant, kafkas_rows, plain, read

@@ -6,11 +6,17 @@ import difflib
 from collections.abc import Mapping
 from typing import Final
 
-import msgspec
 from msgspec import Struct
 
 from kraftline.spark.record_table import struct_name, struct_types
-from kraftline.spark.sources.segment_options import SPLIT_BYTES, BadOption
+from kraftline.spark.sources.options import (
+    SPLIT_BYTES,
+    BadOption,
+    known_options,
+    number,
+    one_of,
+    paths_of,
+)
 
 _NAMES: Final = ("path", "paths", "clusterId", "payload", "structs", "onDamage", "splitBytes")
 _OTHER_NAMES: Final = {"cluster_id": "clusterId"}
@@ -29,41 +35,15 @@ class MetadataOptions(Struct, frozen=True, kw_only=True):
 
 def parse_options(given: Mapping[str, str]) -> MetadataOptions:
     """The options as Spark hands them over, whatever the case of their names."""
-    known = {name.lower(): name for name in _NAMES} | _OTHER_NAMES
-    found: dict[str, str] = {}
-    for name, value in given.items():
-        if name.lower() not in known:
-            near = difflib.get_close_matches(name.lower(), known, 1)
-            hint = f"; did you mean {known[near[0]]}?" if near else f": {', '.join(_NAMES)}"
-            raise BadOption(f"kraft_metadata has no option {name}{hint}")
-        found[known[name.lower()]] = value
-    size = found.get("splitBytes", str(SPLIT_BYTES))
-    if not (size.isascii() and size.isdigit() and int(size) > 0):
-        raise BadOption(f"splitBytes is {size!r}, where a number above 0 is expected")
+    found = known_options("kraft_metadata", given, _NAMES, _OTHER_NAMES)
     return MetadataOptions(
-        paths=_paths(found),
+        paths=paths_of("kraft_metadata", found),
         cluster_id=found.get("clusterId"),
-        payload=_one_of(found, "payload", ("json", "none")) == "json",
+        payload=one_of(found, "payload", ("json", "none")) == "json",
         structs=_structs(found.get("structs", "none")),
-        skip_damage=_one_of(found, "onDamage", ("fail", "skip")) == "skip",
-        split_bytes=int(size),
+        skip_damage=one_of(found, "onDamage", ("fail", "skip")) == "skip",
+        split_bytes=number(found, "splitBytes", least=1) or SPLIT_BYTES,
     )
-
-
-def _paths(found: Mapping[str, str]) -> tuple[str, ...]:
-    paths = [found["path"]] if found.get("path") else []
-    if found.get("paths"):  # what `load([…])` becomes
-        paths += msgspec.json.decode(found["paths"], type=list[str])
-    if not paths:
-        raise BadOption('kraft_metadata needs a path: spark.read.format("kraft_metadata").load(…)')
-    return tuple(paths)
-
-
-def _one_of(found: Mapping[str, str], name: str, values: tuple[str, ...]) -> str:
-    value = found.get(name, values[0]).lower()
-    if value not in values:
-        raise BadOption(f"{name} is {found[name]!r}, where it may be {' or '.join(values)}")
-    return value
 
 
 def _structs(text: str) -> tuple[str, ...]:

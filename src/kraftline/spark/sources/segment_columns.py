@@ -27,7 +27,7 @@ from pyspark.sql.types import (
 
 from kraftline.records.arrow import COLUMNS, columns_of
 from kraftline.records.runs import Run
-from kraftline.spark.sources.segment_options import BadOption
+from kraftline.spark.sources.options import BadOption
 from kraftline.spark.sources.splits import Bounds, Piece
 
 if TYPE_CHECKING:

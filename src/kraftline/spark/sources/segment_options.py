@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-import msgspec
 from msgspec import Struct
 
-from kraftline.errors import KraftlineError
+from kraftline.spark.sources.options import (
+    SPLIT_BYTES,
+    BadOption,
+    known_options,
+    number,
+    one_of,
+    paths_of,
+)
 
-SPLIT_BYTES: Final = 64 * 1024 * 1024
 _NAMES: Final = (
     "path",
     "paths",
@@ -27,10 +31,6 @@ _NAMES: Final = (
     "splitBytes",
     "maxRecordsPerTrigger",
 )
-
-
-class BadOption(KraftlineError):
-    """An option that is not known, or a value that it does not take."""
 
 
 class SegmentOptions(Struct, frozen=True, kw_only=True):
@@ -54,54 +54,22 @@ class SegmentOptions(Struct, frozen=True, kw_only=True):
 
 def parse_options(given: Mapping[str, str]) -> SegmentOptions:
     """The options as Spark hands them over, whatever the case of their names."""
-    known = {name.lower(): name for name in _NAMES}
-    found: dict[str, str] = {}
-    for name, value in given.items():
-        if name.lower() not in known:
-            near = difflib.get_close_matches(name.lower(), known, 1)
-            hint = f"; did you mean {known[near[0]]}?" if near else f": {', '.join(_NAMES)}"
-            raise BadOption(f"kafka_segments has no option {name}{hint}")
-        found[known[name.lower()]] = value
-    decode = _one_of(found, "decode", ("none", "offsets", "transactions", "share"))
-    isolation = _one_of(found, "isolation", ("read_uncommitted", "read_committed"))
+    found = known_options("kafka_segments", given, _NAMES)
+    decode = one_of(found, "decode", ("none", "offsets", "transactions", "share"))
+    isolation = one_of(found, "isolation", ("read_uncommitted", "read_committed"))
     return SegmentOptions(
-        paths=_paths(found),
+        paths=paths_of("kafka_segments", found),
         topics=tuple(part.strip() for part in found.get("topics", "").split(",") if part.strip()),
-        start_offset=_number(found, "startOffset"),
-        end_offset=_number(found, "endOffset"),
+        start_offset=number(found, "startOffset"),
+        end_offset=number(found, "endOffset"),
         start_time=_time(found, "startTime"),
         end_time=_time(found, "endTime"),
         decode=decode,
         committed=isolation == "read_committed",
-        skip_damage=_one_of(found, "onDamage", ("fail", "skip")) == "skip",
-        split_bytes=_number(found, "splitBytes", least=1) or SPLIT_BYTES,
-        max_records=_number(found, "maxRecordsPerTrigger", least=1),
+        skip_damage=one_of(found, "onDamage", ("fail", "skip")) == "skip",
+        split_bytes=number(found, "splitBytes", least=1) or SPLIT_BYTES,
+        max_records=number(found, "maxRecordsPerTrigger", least=1),
     )
-
-
-def _paths(found: Mapping[str, str]) -> tuple[str, ...]:
-    paths = [found["path"]] if found.get("path") else []
-    if found.get("paths"):  # what `load([…])` becomes
-        paths += msgspec.json.decode(found["paths"], type=list[str])
-    if not paths:
-        raise BadOption('kafka_segments needs a path: spark.read.format("kafka_segments").load(…)')
-    return tuple(paths)
-
-
-def _one_of(found: Mapping[str, str], name: str, values: tuple[str, ...]) -> str:
-    value = found.get(name, values[0]).lower()
-    if value not in values:
-        raise BadOption(f"{name} is {found[name]!r}, where it may be {' or '.join(values)}")
-    return value
-
-
-def _number(found: Mapping[str, str], name: str, least: int = 0) -> int | None:
-    text = found.get(name)
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit()) or int(text) < least:
-        raise BadOption(f"{name} is {text!r}, where a number from {least} on is expected")
-    return int(text)
 
 
 def _time(found: Mapping[str, str], name: str) -> int | None:
