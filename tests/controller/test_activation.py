@@ -86,5 +86,6 @@ async def _leave_open(data: Path) -> None:
 
 def _read(data: Path) -> list[LoggedBatch]:
     """Without what says which directories are cordoned: when that is told is a matter of time."""
-    batches = [in_order(each) for each in read_batches(data, silent=_NO_OP)]
-    return [each for each in batches if "cordonedLogDirs" not in each[0][1]]
+    batches = (in_order(each) for each in read_batches(data, silent=_NO_OP))
+    timeless = ([it for it in each if "cordonedLogDirs" not in it[1]] for each in batches)
+    return [each for each in timeless if each]
