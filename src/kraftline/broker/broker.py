@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kraftline.broker.authorization import Authorizer
 from kraftline.broker.auto_topics import AutoTopics
 from kraftline.broker.cache import MetadataCache
 from kraftline.broker.fetch_sessions import FetchSessions
@@ -14,7 +15,7 @@ from kraftline.controller.controller import Controller
 
 
 class Broker:
-    """`clock` gives the time in ms."""
+    """`clock` gives the time in ms. Without an `authorizer` everybody may do everything."""
 
     def __init__(
         self,
@@ -26,6 +27,7 @@ class Broker:
         partitions: Partitions,
         controller: Controller,
         clock: Callable[[], int],
+        authorizer: Authorizer | None = None,
     ) -> None:
         self.node_id = node_id
         self.cluster_id = cluster_id
@@ -34,6 +36,7 @@ class Broker:
         self.partitions = partitions
         self.controller = controller
         self.clock = clock
+        self.authorizer = authorizer
         self.auto_topics = AutoTopics(controller, config)
         self.producer_ids = ProducerIds(
             controller, node_id, lambda: cache.image.cluster.broker_epoch(node_id)
