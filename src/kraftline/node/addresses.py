@@ -83,19 +83,28 @@ def registered_listeners(
     )
 
 
-def endpoints_of_voter(settings: NodeSettings) -> tuple[VoterEndpoint, ...]:
-    """Where the quorum's record says that this controller is. One without a port cannot be told."""
+def endpoints_of_voter(
+    settings: NodeSettings, addresses: Sequence[Address]
+) -> tuple[VoterEndpoint, ...]:
+    """Where the quorum's record says that this controller is."""
     return tuple(
-        VoterEndpoint(name=each.name, host=each.host or _own_name(), port=each.port)
-        for each in settings.listeners.advertised_controllers
-        if each.port > 0
+        VoterEndpoint(name=each.name, host=each.host, port=each.port)
+        for each in controller_listeners(settings, addresses)
     )
 
 
-def controller_listeners(settings: NodeSettings) -> tuple[ControllerListener, ...]:
-    """As this controller registers itself."""
+def controller_listeners(
+    settings: NodeSettings, addresses: Sequence[Address]
+) -> tuple[ControllerListener, ...]:
+    """As this controller registers itself: with the real port where any was taken."""
+    ports = {each.endpoint.name: each.port for each in addresses}
     return tuple(
-        ControllerListener(each.name, each.host or _own_name(), each.port, PROTOCOLS[each.protocol])
+        ControllerListener(
+            each.name,
+            each.host or _own_name(),
+            each.port or ports[each.name],
+            PROTOCOLS[each.protocol],
+        )
         for each in settings.listeners.advertised_controllers
     )
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -46,6 +48,8 @@ from kraftline.node.addresses import (
 )
 from kraftline.node.directories import Directories, take_directories
 from kraftline.node.registration import cordoned_of, registration_of
+from kraftline.node.standalone import format_if_new, python_config
+from kraftline.node.topics import create_topic
 from kraftline.raft import EmbeddedLog, LogSettings
 from kraftline.server.server import Listener
 from kraftline.storage.log import LogConfig, Logs
@@ -54,22 +58,33 @@ from kraftline.storage.log.config import log_config
 if TYPE_CHECKING:
     from ssl import SSLContext
 
+    from kraftline.node.thread import NodeThread
+
 _logger = logging.getLogger(__name__)
 _WATCH_SECONDS = 0.5
 
 
 class Node:
-    """`await node.start()`, `await node.stop()`; an async context manager too.
+    """`async with Node() as node:`, or `await node.start()` and `await node.stop()`; a plain
+    `with Node() as node:` runs it in a thread of its own.
 
-    `failed` waits for what keeps a node that runs from going on, and raises it.
+    Without a configuration it has a free port and a temporary directory, which is gone when it
+    has stopped; a mapping has settings beside that, by Kafka's names. With a `Config` everything is
+    as that says, and the directories are formatted already. `failed` waits for what keeps a node
+    that runs from going on, and raises it.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config | Mapping[str, object] | None = None) -> None:
+        self._is_from_python = not isinstance(config, Config)
+        self._temporary: str | None = None
+        if not isinstance(config, Config):
+            config, self._temporary = python_config(config)
         self.config = config
         self.settings = node_settings(config)
         check_supported(config, self.settings)
         self.node_id = self.settings.node_id
         self.addresses: list[Address] = []
+        self.controller_addresses: list[Address] = []
         self.listeners: list[Listener] = []
         self.log: EmbeddedLog
         self.loader: MetadataLoader
@@ -77,6 +92,19 @@ class Node:
         self._failures: list[Callable[[], KraftlineError | None]] = []
         self._logs: list[Logs] = []
         self._held: AsyncExitStack | None = None
+        self._thread: NodeThread | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        """Where clients connect: host and port of the first listener, as others are told."""
+        first = registered_listeners(self.settings, self.addresses)[0]
+        return f"[{first.host}]:{first.port}" if ":" in first.host else f"{first.host}:{first.port}"
+
+    async def create_topic(
+        self, name: str, partitions: int = 1, configs: Mapping[str, object] | None = None
+    ) -> None:
+        """Return once it can be used; TopicRefused says why there is none."""
+        await create_topic(self.broker, name, partitions, configs or {})
 
     @property
     def partitions(self) -> int:
@@ -123,12 +151,20 @@ class Node:
 
     async def _start(self, held: AsyncExitStack) -> None:
         self.addresses, self.listeners, self._logs = [], [], []
+        self.controller_addresses = []
         self._failures = []
         self._tls = self._contexts()
-        for endpoint in self.settings.listeners.brokers:
-            address = take_address(endpoint)
-            held.callback(address.channel.close)
-            self.addresses.append(address)
+        if self._is_from_python:
+            await self._format(held)
+        listeners = self.settings.listeners
+        for endpoints, taken in (
+            (listeners.brokers, self.addresses),
+            (listeners.controllers, self.controller_addresses),
+        ):
+            for endpoint in endpoints:
+                address = take_address(endpoint)
+                held.callback(address.channel.close)
+                taken.append(address)
         directories = take_directories(self.settings, held.enter_context(ExitStack()))
         held.push_async_callback(self._close_logs)
         for path, reason in directories.unreadable.items():
@@ -138,13 +174,20 @@ class Node:
         await self._load(directories)
         await self._serve(directories, held)
 
+    async def _format(self, held: AsyncExitStack) -> None:
+        """Directories of a node that a program made are ready without a word."""
+        if self._temporary is not None:
+            os.mkdir(self._temporary, 0o700)
+            held.push_async_callback(asyncio.to_thread, shutil.rmtree, self._temporary)
+        await _to_the_end(lambda: format_if_new(self.config))
+
     async def _lead(self, directories: Directories, held: AsyncExitStack) -> None:
         """The metadata log is open and replayed, and the controller decides."""
         self.log = log = await EmbeddedLog.open(
             directories.metadata,
             node_id=self.node_id,
             settings=_metadata_log(self.config),
-            endpoints=endpoints_of_voter(self.settings),
+            endpoints=endpoints_of_voter(self.settings, self.controller_addresses),
             lock=directories.locks[directories.metadata],
         )
         held.push_async_callback(log.close)
@@ -166,7 +209,7 @@ class Node:
         held.push_async_callback(self.controller.close)
         await self.controller.activate(
             read_bootstrap(directories.metadata),
-            controller_listeners(self.settings),
+            controller_listeners(self.settings, self.controller_addresses),
             in_transaction=loader.in_transaction,
         )
 
@@ -289,6 +332,24 @@ class Node:
     ) -> None:
         await self.stop()
 
+    def __enter__(self) -> NodeThread:
+        from kraftline.node.thread import NodeThread  # only for those who use it
+
+        thread = NodeThread(self)
+        thread.start()
+        self._thread = thread
+        return thread
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.stop()
+
     def _log_config(self, image: MetadataImage, topic: str) -> LogConfig:
         of = image.configs.of
         dynamic = {**of(BROKER, ""), **of(BROKER, str(self.node_id))}
@@ -309,7 +370,7 @@ def _metadata_log(config: Config) -> LogSettings:
     )
 
 
-async def _to_the_end(work: Callable[[], None]) -> None:
+async def _to_the_end(work: Callable[[], object]) -> None:
     """In a thread, which nobody can cancel: whoever gives up waits for it all the same."""
     running = asyncio.ensure_future(asyncio.to_thread(work))
     try:

@@ -4,6 +4,8 @@ was started in, formatted when it is first used."""
 from __future__ import annotations
 
 import os
+import secrets
+import tempfile
 from collections.abc import Mapping
 from typing import Final
 
@@ -36,9 +38,8 @@ def standalone_config(overrides: Mapping[str, str] | None = None) -> Config:
     if listeners is not None and "controller.listener.names" not in given:
         names = [each.partition("://")[0].strip().upper() for each in listeners.split(",")]
         if _CONTROLLER not in names:
-            # Nobody listens there; it must only differ from the others.
-            port = next(port for port in range(9093, 9193) if f":{port}" not in listeners)
-            given["listeners"] = f"{listeners},{_CONTROLLER}://127.0.0.1:{port}"
+            # Any free port: nodes on one machine must not meet there.
+            given["listeners"] = f"{listeners},{_CONTROLLER}://127.0.0.1:0"
             protocols = given.get("listener.security.protocol.map")
             if protocols is None and not {"SSL", "SASL_SSL", "SASL_PLAINTEXT"}.isdisjoint(names):
                 given["listener.security.protocol.map"] = ",".join(
@@ -47,6 +48,28 @@ def standalone_config(overrides: Mapping[str, str] | None = None) -> Config:
             if not {"inter.broker.listener.name", "security.inter.broker.protocol"} & given.keys():
                 given["inter.broker.listener.name"] = names[0]
     return read_config(None, given, _STANDING)
+
+
+def python_config(settings: Mapping[str, object] | None = None) -> tuple[Config, str | None]:
+    """What a node that a Python program makes runs with: a free port, and a directory of its own
+    below the system's for temporary files, unless `settings` say otherwise. The directory is not
+    made yet; None where one was named."""
+    given = {key: _text(value) for key, value in (settings or {}).items()}
+    temporary = None
+    if not {"log.dirs", "log.dir"} & given.keys():
+        temporary = os.path.join(tempfile.gettempdir(), f"kraftline-{secrets.token_hex(8)}")
+        given["log.dirs"] = temporary
+    given.setdefault("listeners", "PLAINTEXT://127.0.0.1:0")
+    return standalone_config(given), temporary
+
+
+def _text(value: object) -> str:
+    """As a file of settings would have it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(str, value))
+    return str(value)
 
 
 def format_if_new(config: Config) -> list[str]:

@@ -1,0 +1,1 @@
+"""A real Kafka for tests: `plugin` has the fixtures, which pytest finds by itself."""
