@@ -34,6 +34,7 @@ MODULES: Final[Mapping[int, str]] = {
     1: "fetch",
     2: "list_offsets",
     3: "metadata",
+    17: "sasl_handshake",
     18: "api_versions",
     19: "create_topics",
     20: "delete_topics",
@@ -41,6 +42,7 @@ MODULES: Final[Mapping[int, str]] = {
     22: "init_producer_id",
     23: "offset_for_leader_epoch",
     35: "describe_log_dirs",
+    36: "sasl_authenticate",
     60: "describe_cluster",
     75: "describe_topic_partitions",
 }

@@ -12,6 +12,8 @@ import struct
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, Final, cast
 
+import msgspec
+
 from kraftline.broker.context import Context
 from kraftline.broker.registry import Body, Response, answered, failure, handler
 from kraftline.controller.refusal import Refusal
@@ -51,6 +53,18 @@ class Requests:
     def handle(
         self, frame: memoryview | bytes, connection: Connection
     ) -> Answer | Awaitable[Answer]:
+        asked = self.understand(frame, connection)
+        route, request, context = asked.route, asked.message, asked.context
+        try:
+            response = route.answer(request, context)
+        except Exception as problem:
+            response = route.fail(request, context, problem)
+        if response is None or isinstance(response, (Message, Body)):
+            return route.encode(asked.correlation_id, response)
+        return _later(asked, response)
+
+    def understand(self, frame: memoryview | bytes, connection: Connection) -> Asked:
+        """What a frame asks, before anything is done about it."""
         if len(frame) < _HEAD.size:
             raise CloseConnection(f"{len(frame)} bytes are not a request")
         key, version, correlation_id, length = _HEAD.unpack_from(frame)
@@ -72,13 +86,7 @@ class Requests:
         except BadData as problem:
             raise CloseConnection(f"{route}: {problem}") from problem
         context = Context(self._broker, connection, version, client_id)
-        try:
-            response = route.answer(request, context)
-        except Exception as problem:
-            response = route.fail(request, context, problem)
-        if response is None or isinstance(response, (Message, Body)):
-            return route.encode(correlation_id, response)
-        return _later(route, correlation_id, response, request, context)
+        return Asked(route, correlation_id, request, context)
 
     def _route(self, key: int, version: int) -> _Route:
         versions = answered(key)
@@ -142,18 +150,31 @@ class _Route:
         return [head, *cast("list[Part]", out.parts())]
 
 
-async def _later(
-    route: _Route,
-    correlation_id: int,
-    response: Awaitable[Response],
-    request: Any,
-    context: Context,
-) -> Answer:
+class Asked(msgspec.Struct, frozen=True, gc=False):
+    """A request with all that answering it takes."""
+
+    route: _Route
+    correlation_id: int
+    message: Any
+    context: Context
+
+    def __str__(self) -> str:
+        return str(self.route)
+
+    def encode(self, response: Response) -> Answer:
+        return self.route.encode(self.correlation_id, response)
+
+    def refused(self, code: ErrorCode) -> Answer:
+        """The answer that tells nothing but an error; None where the API has none such."""
+        return self.encode(failure(self.route.key, self.message, code, self.context))
+
+
+async def _later(asked: Asked, response: Awaitable[Response]) -> Answer:
     try:
         made = await response
     except Exception as problem:
-        made = route.fail(request, context, problem)
-    return route.encode(correlation_id, made)
+        made = asked.route.fail(asked.message, asked.context, problem)
+    return asked.encode(made)
 
 
 def _skip_tags(source: Reader) -> None:

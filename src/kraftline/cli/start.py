@@ -93,8 +93,11 @@ def _run(config: Config, *, is_standalone: bool) -> None:
 def _check(config: Config) -> None:
     """What a start would be refused for, said after everything else."""
     from kraftline.config.node_settings import check_supported, node_settings
+    from kraftline.node.security import Security
 
-    check_supported(config, node_settings(config))
+    settings = node_settings(config)
+    check_supported(config)
+    Security(config, settings)
 
 
 def _remark(config: Config) -> None:

@@ -24,6 +24,8 @@ OVERRIDE = "override"
 STANDALONE = "standalone"
 # A listener may have settings of its own under this prefix.
 _OF_LISTENER: Final = "listener.name."
+# Not the broker's own, but of plugins that are built in.
+_OF_PLUGINS: Final = frozenset({"super.users", "allow.everyone.if.no.acl.found"})
 # Spellings that Kafka takes for one another, the newer first.
 _SAME: Final = (("node.id", "broker.id"),)
 
@@ -115,7 +117,7 @@ class Config:
     def remarks(self) -> Iterator[str]:
         """A line for each key that Kafka does not know."""
         for name in self.unknown:
-            if not self._is_of_listener(name):
+            if not self._is_of_listener(name) and name not in _OF_PLUGINS:
                 yield f"{name} is not a key of Kafka's{suggestion(name, BROKER)}"
 
     def of_listener(self, listener: str, name: str) -> Value:

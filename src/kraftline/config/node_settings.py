@@ -58,15 +58,15 @@ def node_settings(config: Config) -> NodeSettings:
     )
 
 
+STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 # Classes of Java that allow or refuse what clients ask: to run without them would be to allow all.
 _GUARDS: Final = (
-    "authorizer.class.name",
     "create.topic.policy.class.name",
     "alter.config.policy.class.name",
 )
 
 
-def check_supported(config: Config, settings: NodeSettings) -> None:
+def check_supported(config: Config) -> None:
     """What Kafka would start with, and this release does not."""
     roles = config.texts("process.roles")
     if set(roles) != {"broker", "controller"}:
@@ -90,13 +90,13 @@ def check_supported(config: Config, settings: NodeSettings) -> None:
                 f"{key}={config[key]} is not supported: nothing would be checked that it is there "
                 "to check. Without it, every request is allowed.",
             )
-    for each in settings.listeners.brokers:
-        if each.is_sasl:
-            raise _bad(
-                "listeners",
-                f"listener {each.name} asks for {each.protocol}: SASL is not supported yet; use "
-                "PLAINTEXT or SSL.",
-            )
+    authorizer = config["authorizer.class.name"]
+    if authorizer not in ("", STANDARD_AUTHORIZER):
+        raise _bad(
+            "authorizer.class.name",
+            f"authorizer.class.name={authorizer} is not supported: nothing would be allowed or "
+            f"denied as it says. {STANDARD_AUTHORIZER} is.",
+        )
 
 
 def _log_dirs(config: Config) -> tuple[str, ...]:

@@ -48,6 +48,7 @@ from kraftline.node.addresses import (
 )
 from kraftline.node.directories import Directories, take_directories
 from kraftline.node.registration import cordoned_of, registration_of
+from kraftline.node.security import Security
 from kraftline.node.standalone import format_if_new, python_config
 from kraftline.node.topics import create_topic
 from kraftline.raft import EmbeddedLog, LogSettings
@@ -81,7 +82,8 @@ class Node:
             config, self._temporary = python_config(config)
         self.config = config
         self.settings = node_settings(config)
-        check_supported(config, self.settings)
+        check_supported(config)
+        self.security = Security(config, self.settings)
         self.node_id = self.settings.node_id
         self.addresses: list[Address] = []
         self.controller_addresses: list[Address] = []
@@ -245,8 +247,15 @@ class Node:
             max_interval_ms=self.config.whole("metadata.log.max.snapshot.interval.ms"),
             disabled=self._snapshots,
         )
+        authorizer = self.security.authorizer
         await self.loader.install_publishers(
-            [cache, partitions, DirectoryAssignments(self.controller, partitions), snapshots]
+            [
+                cache,
+                partitions,
+                *(() if authorizer is None else (authorizer,)),
+                DirectoryAssignments(self.controller, partitions),
+                snapshots,
+            ]
         )
         self.broker = Broker(
             node_id=self.node_id,
@@ -256,6 +265,7 @@ class Node:
             partitions=partitions,
             controller=self.controller,
             clock=_now,
+            authorizer=authorizer,
         )
 
     async def _serve(self, directories: Directories, held: AsyncExitStack) -> None:
@@ -299,12 +309,13 @@ class Node:
 
     def _listener(self, address: Address, requests: Requests) -> Listener:
         endpoint = address.endpoint
+        limits = limits_of(self.config, self.settings, endpoint.name)
         return Listener(
             endpoint.name,
             endpoint.host,
             address.port,
-            requests.handle,
-            limits=limits_of(self.config, self.settings, endpoint.name),
+            self.security.handle(endpoint, limits, requests, self.broker),
+            limits=self.security.limits(endpoint, limits),
             tls=self._tls.get(endpoint.name),
             channel=address.channel,
         )

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kraftline.config.effective import Config, read_config
+from kraftline.config.listeners import PROTOCOLS
 from kraftline.config.node_settings import NodeSettings, node_settings
 
 DIRECTORY: Final = "./kraftline-data"
@@ -43,7 +44,10 @@ def standalone_config(overrides: Mapping[str, str] | None = None) -> Config:
             protocols = given.get("listener.security.protocol.map")
             if protocols is None and not {"SSL", "SASL_SSL", "SASL_PLAINTEXT"}.isdisjoint(names):
                 given["listener.security.protocol.map"] = ",".join(
-                    (f"{_CONTROLLER}:PLAINTEXT", "PLAINTEXT:PLAINTEXT", "SSL:SSL")
+                    (
+                        f"{_CONTROLLER}:PLAINTEXT",
+                        *(f"{each}:{each}" for each in PROTOCOLS),
+                    )
                 )
             if not {"inter.broker.listener.name", "security.inter.broker.protocol"} & given.keys():
                 given["inter.broker.listener.name"] = names[0]

@@ -36,11 +36,15 @@ Handle: TypeAlias = "Callable[[memoryview, Connection], Answer | Awaitable[Answe
 
 
 class CloseConnection(Exception):
-    """What came is not to be answered; the reason goes to the log."""
+    """What came is not to be answered, or `last` is the last answer; the reason goes to the log."""
+
+    def __init__(self, reason: str, last: list[Part] | None = None) -> None:
+        super().__init__(reason)
+        self.last = last
 
 
 class Connection(asyncio.BufferedProtocol):
-    """`handle` gets each frame; what it raises closes the connection."""
+    """`handle` gets each frame, of at most `most` bytes; what it raises closes the connection."""
 
     def __init__(self, listener: Listener, handle: Handle, most: int) -> None:
         self.listener = listener
@@ -48,7 +52,7 @@ class Connection(asyncio.BufferedProtocol):
         self.last_active = time.monotonic()
         self.state: dict[str, object] = {}  # what handlers keep of this client
         self._handle = handle
-        self._most = most
+        self.most = most
         self._loop = asyncio.get_running_loop()
         self._buffer = bytearray(_FIRST)
         self._start = self._end = 0
@@ -120,8 +124,8 @@ class Connection(asyncio.BufferedProtocol):
         if have < 4:
             return None
         size = int.from_bytes(self._buffer[self._start : self._start + 4], "big", signed=True)
-        if not 0 <= size <= self._most:
-            self.close(f"a request of {size:,} bytes; {self._most:,} are allowed")
+        if not 0 <= size <= self.most:
+            self.close(f"a request of {size:,} bytes; {self.most:,} are allowed")
             return None
         if have < 4 + size:
             return None
@@ -166,7 +170,7 @@ class Connection(asyncio.BufferedProtocol):
         try:
             answer = self._handle(frame, self)
         except CloseConnection as reason:
-            self.close(str(reason))
+            self._end_with(reason)
         except Exception:
             log.exception("a request of %s failed", self.peer)
             self.close("a request failed")
@@ -187,13 +191,17 @@ class Connection(asyncio.BufferedProtocol):
         self._busy = False
         problem = task.exception()
         if isinstance(problem, CloseConnection):
-            self.close(str(problem))
+            self._end_with(problem)
         elif problem is not None:
             log.error("a request of %s failed", self.peer, exc_info=problem)
             self.close("a request failed")
         else:
             self._answer(task.result())
         self._pump()
+
+    def _end_with(self, reason: CloseConnection) -> None:
+        self._answer(reason.last)
+        self.close(str(reason))
 
     def _answer(self, answer: Answer) -> None:
         assert self._transport is not None

@@ -1,0 +1,1 @@
+"""Clients say who they are: SASL with PLAIN and SCRAM."""
