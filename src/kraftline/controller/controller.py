@@ -9,18 +9,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
 from random import Random
 from typing import Final, TypeAlias, TypeVar
 
 from kraftline.config.effective import Config
+from kraftline.controller.acls import create_acls, delete_acls
 from kraftline.controller.activation import activate
 from kraftline.controller.assignments import assign_replicas_to_dirs
 from kraftline.controller.controllers import register_controller
 from kraftline.controller.decision import Decision
 from kraftline.controller.heartbeats import Beating, fence_stale, heartbeat
 from kraftline.controller.producer_ids import allocate_producer_ids
+from kraftline.controller.quotas import alter_client_quotas
 from kraftline.controller.registration import Registering, register
+from kraftline.controller.scram import alter_scram_credentials
 from kraftline.controller.sessions import Sessions
 from kraftline.controller.topic_configs import TopicConfigs
 from kraftline.controller.topic_deletion import delete_topics
@@ -37,6 +40,14 @@ from kraftline.schema.api.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
 )
+from kraftline.schema.api.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+)
+from kraftline.schema.api.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+)
 from kraftline.schema.api.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
     AssignReplicasToDirsResponse,
@@ -46,7 +57,9 @@ from kraftline.schema.api.broker_registration import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
+from kraftline.schema.api.create_acls import CreateAclsRequest, CreateAclsResponse
 from kraftline.schema.api.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from kraftline.schema.api.delete_acls import DeleteAclsRequest, DeleteAclsResponse
 from kraftline.schema.api.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from kraftline.schema.metadata.abort_transaction_record import AbortTransactionRecord
 from kraftline.schema.metadata.begin_transaction_record import BeginTransactionRecord
@@ -206,6 +219,22 @@ class Controller:
         return await self.run(
             lambda image, now: assign_replicas_to_dirs(image, request, self.configs)
         )
+
+    async def alter_scram_credentials(
+        self, request: AlterUserScramCredentialsRequest
+    ) -> AlterUserScramCredentialsResponse:
+        return await self.run(lambda image, now: alter_scram_credentials(image, request))
+
+    async def create_acls(self, request: CreateAclsRequest) -> CreateAclsResponse:
+        return await self.run(lambda image, now: create_acls(image, request))
+
+    async def delete_acls(self, request: DeleteAclsRequest) -> DeleteAclsResponse:
+        return await self.run(lambda image, now: delete_acls(image, request))
+
+    async def alter_client_quotas(
+        self, request: AlterClientQuotasRequest, hosts: Container[str] = ()
+    ) -> AlterClientQuotasResponse:
+        return await self.run(lambda image, now: alter_client_quotas(image, request, hosts))
 
     def _append_all(self, decision: Decision[T], now: int) -> None:
         size = len(decision.records) if decision.is_atomic else _BATCH_RECORDS

@@ -17,10 +17,11 @@ def string_hash(text: str) -> int:
     return found
 
 
-def in_string_order(texts: Iterable[str]) -> list[str]:
-    """Different texts, as a HashMap that they were put into one by one gives them back."""
+def in_string_order(texts: Iterable[str], room: int = 16) -> list[str]:
+    """Different texts, as a HashMap that they were put into one by one gives them back; `room` is
+    what it was made for."""
     known = list(dict.fromkeys(texts))
-    size = _size(len(known))
+    size = _size(len(known), room)
     # Inside a bucket the order is that of insertion, which a stable sort keeps.
     return sorted(known, key=lambda text: _bucket(string_hash(text), size))
 
@@ -32,8 +33,10 @@ def in_number_order(numbers: Iterable[int]) -> list[int]:
     return sorted(known, key=lambda number: _bucket(number & 0xFFFFFFFF, size))
 
 
-def _size(count: int) -> int:
-    size = 16
+def _size(count: int, room: int = 16) -> int:
+    size = 1
+    while size < room:
+        size *= 2
     while count > size * 3 // 4:
         size *= 2
     return size

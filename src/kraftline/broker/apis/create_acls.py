@@ -1,0 +1,39 @@
+"""CreateAcls (key 30), versions 1-3. KIP-140, KIP-290.
+
+- The controller decides, ACL by ACL; one that is there already is no error.
+- Without an authorizer: SECURITY_DISABLED.
+- An ACL with a number for UNKNOWN in it is no request: the connection is closed.
+"""
+
+from __future__ import annotations
+
+from kraftline.broker.context import Context
+from kraftline.metadata.access import Operation
+from kraftline.schema.api.create_acls import (
+    AclCreationResult,
+    CreateAclsRequest,
+    CreateAclsResponse,
+)
+from kraftline.schema.api.error_codes import ErrorCode
+from kraftline.server.connection import CloseConnection
+
+
+async def answer(request: CreateAclsRequest, context: Context) -> CreateAclsResponse:
+    if any(
+        0 in (each.resource_type, each.resource_pattern_type, each.operation, each.permission_type)
+        for each in request.creations
+    ):
+        raise CloseConnection("CreateAcls with elements that are UNKNOWN")
+    context.require(Operation.ALTER)
+    if not context.is_guarded:
+        return _all(request, ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
+    return await context.broker.controller.create_acls(request)
+
+
+def failed(request: CreateAclsRequest, error: ErrorCode, context: Context) -> CreateAclsResponse:
+    return _all(request, error, None)
+
+
+def _all(request: CreateAclsRequest, error: ErrorCode, message: str | None) -> CreateAclsResponse:
+    result = AclCreationResult(error_code=error, error_message=message)
+    return CreateAclsResponse(results=(result,) * len(request.creations))
