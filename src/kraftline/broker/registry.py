@@ -44,13 +44,18 @@ MODULES: Final[Mapping[int, str]] = {
     29: "describe_acls",
     30: "create_acls",
     31: "delete_acls",
+    32: "describe_configs",
+    33: "alter_configs",
     35: "describe_log_dirs",
     36: "sasl_authenticate",
+    37: "create_partitions",
+    44: "incremental_alter_configs",
     48: "describe_client_quotas",
     49: "alter_client_quotas",
     50: "describe_user_scram_credentials",
     51: "alter_user_scram_credentials",
     60: "describe_cluster",
+    74: "list_config_resources",
     75: "describe_topic_partitions",
 }
 # Announced from an older version than is answered, as Kafka does: old clients of librdkafka judge

@@ -26,6 +26,8 @@ STANDALONE = "standalone"
 _OF_LISTENER: Final = "listener.name."
 # Not the broker's own, but of plugins that are built in.
 _OF_PLUGINS: Final = frozenset({"super.users", "allow.everyone.if.no.acl.found"})
+# Where a node serves metrics: of our own making, as the prefix says.
+METRICS_LISTENER: Final = "kraftline.metrics.listener"
 # Spellings that Kafka takes for one another, the newer first.
 _SAME: Final = (("node.id", "broker.id"),)
 
@@ -54,6 +56,8 @@ class Config:
 
     def __init__(self, given: Mapping[str, tuple[str, str]]) -> None:
         """`given` is name: (text, source)."""
+        # As it was written, with the keys that Kafka does not know.
+        self.given: Mapping[str, tuple[str, str]] = dict(given)
         self._given: dict[str, Setting] = {}
         self.unknown: dict[str, str] = {}
         for name, (text, source) in _both(given).items():
@@ -117,7 +121,7 @@ class Config:
     def remarks(self) -> Iterator[str]:
         """A line for each key that Kafka does not know."""
         for name in self.unknown:
-            if not self._is_of_listener(name) and name not in _OF_PLUGINS:
+            if not self._is_of_listener(name) and name not in {*_OF_PLUGINS, METRICS_LISTENER}:
                 yield f"{name} is not a key of Kafka's{suggestion(name, BROKER)}"
 
     def of_listener(self, listener: str, name: str) -> Value:

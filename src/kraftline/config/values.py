@@ -83,7 +83,7 @@ def _allowed(key: Key, value: Value) -> None:
 
 
 def _allowed_number(key: Key, number: float) -> None:
-    value = _as_java_says(number) if isinstance(number, float) else number
+    value = as_java_says(number) if isinstance(number, float) else number
     if key.besides is not None:
         if number != key.besides and not _within(key, number):
             reason = f"Value must be between {key.least} and {key.most} or equal to {key.besides}"
@@ -94,7 +94,7 @@ def _allowed_number(key: Key, number: float) -> None:
         raise BadConfig(key.name, value, f"Value must be no more than {key.most}")
 
 
-def _as_java_says(number: float) -> str:
+def as_java_says(number: float) -> str:
     if number == 0 or 1e-3 <= abs(number) < 1e7:
         return repr(number)
     digits, exponent = f"{Decimal(repr(number)).normalize():E}".split("E")

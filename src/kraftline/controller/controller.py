@@ -16,6 +16,7 @@ from typing import Final, TypeAlias, TypeVar
 from kraftline.config.effective import Config
 from kraftline.controller.acls import create_acls, delete_acls
 from kraftline.controller.activation import activate
+from kraftline.controller.admin import Admin
 from kraftline.controller.assignments import assign_replicas_to_dirs
 from kraftline.controller.controllers import register_controller
 from kraftline.controller.decision import Decision
@@ -97,6 +98,7 @@ class Controller:
         self.log = log
         self.image = image
         self.cluster_id = cluster_id
+        self.config = config
         self.node_id = config.whole("node.id")
         self.configs = TopicConfigs(config, self.node_id)
         self.rules = TopicRules(
@@ -107,6 +109,7 @@ class Controller:
         self.sessions = Sessions.activated(
             image, config.whole("broker.session.timeout.ms"), monotonic()
         )
+        self.admin = Admin(self)
         self._min_isr = config.whole("min.insync.replicas")
         self._idle_ms = config.whole("metadata.max.idle.interval.ms")
         self._clock = clock

@@ -18,6 +18,11 @@ from kraftline.controller import leaders
 from kraftline.controller.collisions import colliding
 from kraftline.controller.decision import Decision
 from kraftline.controller.java_order import in_string_order
+from kraftline.controller.new_partitions import (
+    bad_assignment,
+    check_assignment,
+    partition_records,
+)
 from kraftline.controller.placement import place, usable_brokers
 from kraftline.controller.refusal import Refusal
 from kraftline.controller.topic_configs import MIN_ISR, TopicConfigs
@@ -27,7 +32,6 @@ from kraftline.metadata.random_ids import random_uuid
 from kraftline.metadata.topic_names import what_is_wrong_with
 from kraftline.metadata.write_options import Versioned
 from kraftline.schema.api.create_topics import (
-    CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfigs,
     CreatableTopicResult,
@@ -37,7 +41,6 @@ from kraftline.schema.api.create_topics import (
 from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.schema.metadata.clear_elr_record import ClearElrRecord
 from kraftline.schema.metadata.config_record import ConfigRecord
-from kraftline.schema.metadata.partition_record import PartitionRecord
 from kraftline.schema.metadata.topic_record import TopicRecord
 from kraftline.schema.uuids import Uuid
 from kraftline.storage.names import METADATA_TOPIC
@@ -124,7 +127,7 @@ def _create(
     topic_id = rules.new_id()
     records: list[Versioned] = [(TopicRecord(name=topic.name, topic_id=topic_id), 0)]
     records += _config_records(image, topic.name, configs)
-    records += _partition_records(image, topic_id, replicas)
+    records += partition_records(image, topic_id, replicas)
     result = CreatableTopicResult(
         name=topic.name,
         topic_id=topic_id,
@@ -229,70 +232,12 @@ def _assigned(image: MetadataImage, topic: CreatableTopic) -> list[tuple[int, ..
     factor: int | None = None
     for each in topic.assignments:
         if each.partition_index in found:
-            raise _bad_assignment(
+            raise bad_assignment(
                 f"Found multiple manual partition assignments for partition {each.partition_index}"
             )
-        _check_assignment(image, each, factor)
+        check_assignment(image, each.partition_index, each.broker_ids, factor)
         found[each.partition_index] = each.broker_ids
         factor = len(each.broker_ids)
     if sorted(found) != list(range(len(found))):
-        raise _bad_assignment("partitions should be a consecutive 0-based integer sequence")
+        raise bad_assignment("partitions should be a consecutive 0-based integer sequence")
     return [found[number] for number in range(len(found))]
-
-
-def _check_assignment(
-    image: MetadataImage, assignment: CreatableReplicaAssignment, factor: int | None
-) -> None:
-    the = "The manual partition assignment includes"
-    if not assignment.broker_ids:
-        raise _bad_assignment(f"{the} an empty replica list.")
-    before = None
-    for broker in sorted(assignment.broker_ids):
-        if broker not in image.cluster.brokers:
-            raise _bad_assignment(f"{the} broker {broker}, but no such broker is registered.")
-        if broker == before:
-            raise _bad_assignment(f"{the} the broker {broker} more than once.")
-        before = broker
-    count = len(assignment.broker_ids)
-    if factor is not None and count != factor:
-        raise _bad_assignment(
-            f"{the} a partition with {count} replica(s), but this is not consistent with previous "
-            f"partitions, which have {factor} replica(s)."
-        )
-    if not any(leaders.is_active(image, each) for each in assignment.broker_ids):
-        raise _bad_assignment(
-            "All brokers specified in the manual partition assignment for partition "
-            f"{assignment.partition_index} are fenced or in controlled shutdown."
-        )
-
-
-def _bad_assignment(message: str) -> Refusal:
-    return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
-
-
-def _partition_records(
-    image: MetadataImage, topic_id: Uuid, placed: Sequence[tuple[int, ...]]
-) -> list[Versioned]:
-    version = image.features.metadata_version
-    assert version is not None
-    active = {each for each in image.cluster.brokers if leaders.is_active(image, each)}
-    directory = {each: leaders.default_directory(image, each) for each in image.cluster.brokers}
-    records: list[Versioned] = []
-    for number, replicas in enumerate(placed):
-        isr = tuple(each for each in replicas if each in active)
-        record = PartitionRecord(
-            partition_id=number,
-            topic_id=topic_id,
-            replicas=replicas,
-            isr=isr,
-            leader=isr[0],
-            leader_epoch=0,
-            partition_epoch=0,
-            directories=(
-                tuple(directory[each] for each in replicas)
-                if version.directory_assignment_supported
-                else ()
-            ),
-        )
-        records.append((record, version.partition_record_version))
-    return records

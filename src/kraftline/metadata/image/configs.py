@@ -19,6 +19,9 @@ from kraftline.schema.metadata.config_record import ConfigRecord
 
 TOPIC = 2
 BROKER = 4
+BROKER_LOGGER = 8
+CLIENT_METRICS = 16
+GROUP = 32
 
 # Whether a key of a resource type is known to this software; others are passed over.
 ConfigFilter: TypeAlias = Callable[[int, str], bool]
