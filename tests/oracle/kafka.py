@@ -219,6 +219,9 @@ class KraftCluster:
         for node_id in node_ids or list(self._running):
             self._running.pop(node_id).kill()
 
+    def pid(self, node_id: int) -> int:
+        return self._running[node_id].pid
+
     def __enter__(self) -> KraftCluster:
         for node_id in self.nodes:
             if not (self.data(node_id) / "meta.properties").exists():

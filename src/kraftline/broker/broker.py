@@ -8,6 +8,7 @@ from kraftline.broker.authorization import Authorizer
 from kraftline.broker.auto_topics import AutoTopics
 from kraftline.broker.cache import MetadataCache
 from kraftline.broker.fetch_sessions import FetchSessions
+from kraftline.broker.meters import TopicMeters
 from kraftline.broker.partitions import Partitions
 from kraftline.broker.producer_ids import ProducerIds
 from kraftline.config.effective import Config
@@ -37,6 +38,7 @@ class Broker:
         self.controller = controller
         self.clock = clock
         self.authorizer = authorizer
+        self.meters = TopicMeters(cache)
         self.auto_topics = AutoTopics(controller, config)
         self.producer_ids = ProducerIds(
             controller, node_id, lambda: cache.image.cluster.broker_epoch(node_id)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 import msgspec
 
 from kraftline.broker.authorization.principal import ANONYMOUS, Principal, java_host
 from kraftline.controller.refusal import Refusal
+from kraftline.controller.topic_access import EVERYTHING, TopicAccess
 from kraftline.metadata.access import CLUSTER_NAME, OPERATIONS, Operation, Resource, bits
 from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.server.connection import Connection
@@ -66,6 +68,29 @@ class Context(msgspec.Struct, frozen=True, gc=False):
                 ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
                 f"{self.principal} is not authorized to {operation.name} the cluster.",
             )
+
+    def topic_access(self, on_cluster: Operation) -> TopicAccess:
+        """For the controller: who may do this with the cluster may do it with every topic."""
+        if not self.is_guarded:
+            return EVERYTHING
+
+        def asked(operation: Operation) -> Callable[[str], bool]:
+            return lambda name: self.may(operation, Resource.TOPIC, name)
+
+        if self.may(on_cluster, Resource.CLUSTER):
+            return TopicAccess(describe_configs=asked(Operation.DESCRIBE_CONFIGS))
+        return TopicAccess(
+            create=asked(Operation.CREATE),
+            delete=asked(Operation.DELETE),
+            describe=asked(Operation.DESCRIBE),
+            describe_configs=asked(Operation.DESCRIBE_CONFIGS),
+        )
+
+    def operations_of_cluster(self) -> int:
+        """What the client may do with the cluster, as one is told who may describe it."""
+        if not self.may(Operation.DESCRIBE, Resource.CLUSTER):
+            return 0
+        return self.authorized_operations(Resource.CLUSTER)
 
     def authorized_operations(self, resource: Resource, name: str = CLUSTER_NAME) -> int:
         """What the client may do with a resource, a bit for each operation."""

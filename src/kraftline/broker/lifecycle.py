@@ -134,7 +134,8 @@ class Lifecycle:
 
     def _become(self, state: BrokerState) -> None:
         if state is not self.state:
-            _logger.debug("broker: %s", state.name)
+            broker = self._registration.broker_id
+            _logger.info("broker %d: %s -> %s", broker, self.state.name, state.name)
             self.state = state
             self._changed.set()
 

@@ -69,6 +69,11 @@ class Partitions(MetadataPublisher):
     def name(self) -> str:
         return "Partitions"
 
+    @property
+    def offline_count(self) -> int:
+        """Replicas whose log cannot be used."""
+        return len(self._offline) + sum(each.is_offline for each in self._all.values())
+
     def get(self, topic: str, partition: int) -> Partition | None:
         return self._all.get((topic, partition))
 

@@ -30,7 +30,26 @@ if TYPE_CHECKING:
     show_default=True,
     help="With --explain.",
 )
-def command(file: str | None, overrides: tuple[str, ...], explain: bool, form: str) -> None:
+@click.option(
+    "--metrics",
+    metavar="[HOST:]PORT",
+    help="Serve /metrics, /healthz and /readyz over HTTP there; on 127.0.0.1 without a host.",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(("text", "json")),
+    default="text",
+    show_default=True,
+    help="Lines for people, or a JSON object to a line.",
+)
+def command(
+    file: str | None,
+    overrides: tuple[str, ...],
+    explain: bool,
+    form: str,
+    metrics: str | None,
+    log_format: str,
+) -> None:
     """Run a Kafka node with Kafka's own configuration file.
 
     Without a file it is a standalone node on 127.0.0.1:9092, with its data in ./kraftline-data,
@@ -45,11 +64,14 @@ def command(file: str | None, overrides: tuple[str, ...], explain: bool, form: s
       kraftline start
       kraftline start --override listeners=PLAINTEXT://127.0.0.1:19092 --override log.dirs=/tmp/k
       kraftline start server.properties --explain
+      kraftline start server.properties --metrics 9404 --log-format json
     """
     from kraftline.config.effective import read_config
     from kraftline.errors import KraftlineError, NotKafka
 
     given = dict(map(_pair, overrides))
+    if metrics is not None:
+        given["kraftline.metrics.listener"] = metrics
     try:
         if file is None:
             from kraftline.node.standalone import standalone_config
@@ -61,7 +83,7 @@ def command(file: str | None, overrides: tuple[str, ...], explain: bool, form: s
             _explain(config, form)
             _check(config)
             return
-        _run(config, is_standalone=file is None)
+        _run(config, is_standalone=file is None, log_format=log_format)
     except NotKafka as problem:  # a directory that is someone else's is no wrong use
         raise KraftlineError(str(problem)) from problem
 
@@ -73,14 +95,15 @@ def _pair(text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
-def _run(config: Config, *, is_standalone: bool) -> None:
+def _run(config: Config, *, is_standalone: bool, log_format: str) -> None:
     import gc
 
     # Almost all that is made from here on stays: `run_node` lets the collector begin after that.
     gc.disable()
-    from kraftline.node.process import run_node, say_on_stderr
+    from kraftline.node.process import run_node
+    from kraftline.operation.log_lines import say_on_stderr
 
-    say_on_stderr()
+    say_on_stderr(log_format)
     _remark(config)
     if is_standalone:
         from kraftline.node.standalone import format_if_new

@@ -26,6 +26,7 @@ from kraftline.controller.quotas import alter_client_quotas
 from kraftline.controller.registration import Registering, register
 from kraftline.controller.scram import alter_scram_credentials
 from kraftline.controller.sessions import Sessions
+from kraftline.controller.topic_access import EVERYTHING, TopicAccess
 from kraftline.controller.topic_configs import TopicConfigs
 from kraftline.controller.topic_deletion import delete_topics
 from kraftline.controller.topics import TopicRules, create_topics
@@ -205,11 +206,17 @@ class Controller:
             )
         )
 
-    async def create_topics(self, request: CreateTopicsRequest) -> CreateTopicsResponse:
-        return await self.run(lambda image, now: create_topics(image, request, self.rules))
+    async def create_topics(
+        self, request: CreateTopicsRequest, access: TopicAccess = EVERYTHING
+    ) -> CreateTopicsResponse:
+        return await self.run(lambda image, now: create_topics(image, request, self.rules, access))
 
-    async def delete_topics(self, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
-        return await self.run(lambda image, now: delete_topics(image, request, self._random))
+    async def delete_topics(
+        self, request: DeleteTopicsRequest, access: TopicAccess = EVERYTHING
+    ) -> DeleteTopicsResponse:
+        return await self.run(
+            lambda image, now: delete_topics(image, request, self._random, access)
+        )
 
     async def allocate_producer_ids(
         self, request: AllocateProducerIdsRequest

@@ -12,6 +12,7 @@ from random import Random
 
 from kraftline.controller.decision import Decision
 from kraftline.controller.refusal import Refusal
+from kraftline.controller.topic_access import EVERYTHING, NOT_AUTHORIZED, TopicAccess
 from kraftline.controller.topics import MOST_RECORDS
 from kraftline.metadata.image import MetadataImage
 from kraftline.metadata.write_options import Versioned
@@ -32,7 +33,10 @@ _UNKNOWN_ID = Refusal(ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host thi
 
 
 def delete_topics(
-    image: MetadataImage, request: DeleteTopicsRequest, random: Random
+    image: MetadataImage,
+    request: DeleteTopicsRequest,
+    random: Random,
+    access: TopicAccess = EVERYTHING,
 ) -> Decision[DeleteTopicsResponse]:
     wanted = [
         *(DeleteTopicState(name=name) for name in request.topic_names),
@@ -46,11 +50,17 @@ def delete_topics(
         topic = image.topics.by_id.get(topic_id)
         if topic is None:
             results.append(_failed(None, topic_id, _UNKNOWN_ID))
+        elif not access.delete(topic.name):
+            # Nobody is told the name of a topic that it may not see.
+            name = topic.name if access.describe(topic.name) else None
+            results.append(_failed(name, topic_id, NOT_AUTHORIZED))
         else:
             found[topic_id] = topic.name
-    for name in names:
+    for name in names:  # whether it is there or not, as long as it may not be seen
         known = image.topics.ids.get(name)
-        if known is None:
+        if not access.describe(name) or (known is not None and not access.delete(name)):
+            results.append(_failed(name, ZERO, NOT_AUTHORIZED))
+        elif known is None:
             results.append(_failed(name, ZERO, _UNKNOWN_NAME))
         elif known in found or known in twice:
             found.pop(known, None)

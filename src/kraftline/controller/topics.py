@@ -25,6 +25,7 @@ from kraftline.controller.new_partitions import (
 )
 from kraftline.controller.placement import place, usable_brokers
 from kraftline.controller.refusal import Refusal
+from kraftline.controller.topic_access import EVERYTHING, TopicAccess
 from kraftline.controller.topic_configs import MIN_ISR, TopicConfigs
 from kraftline.metadata.image import MetadataImage
 from kraftline.metadata.image.configs import TOPIC
@@ -46,6 +47,7 @@ from kraftline.schema.uuids import Uuid
 from kraftline.storage.names import METADATA_TOPIC
 
 MOST_RECORDS = 10_000
+_NOT_CREATABLE = Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, None)
 
 
 class TopicRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,27 +61,48 @@ class TopicRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def create_topics(
-    image: MetadataImage, request: CreateTopicsRequest, rules: TopicRules
+    image: MetadataImage,
+    request: CreateTopicsRequest,
+    rules: TopicRules,
+    access: TopicAccess = EVERYTHING,
 ) -> Decision[CreateTopicsResponse]:
     counts = Counter(topic.name for topic in request.topics)
     twice = in_string_order(name for name, count in counts.items() if count > 1)
+    once = [topic for topic in request.topics if counts[topic.name] == 1]
     wanted = [
-        topic
-        for topic in request.topics
-        if counts[topic.name] == 1 and topic.name != METADATA_TOPIC
+        topic for topic in once if topic.name != METADATA_TOPIC and access.create(topic.name)
     ]
     try:
         records, results = _create_all(image, wanted, rules)
     except Refusal as refusal:
         refused = tuple(_failed(topic.name, refusal) for topic in request.topics)
         return Decision(CreateTopicsResponse(topics=refused))
+    results = [_as_described(each, access) for each in results]
     duplicate = Refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
     results += [_failed(name, duplicate) for name in twice]
-    if counts[METADATA_TOPIC] == 1:
-        internal = f"Creation of internal topic {METADATA_TOPIC} is prohibited."
-        results.append(_failed(METADATA_TOPIC, Refusal(ErrorCode.INVALID_REQUEST, internal)))
+    internal = Refusal(
+        ErrorCode.INVALID_REQUEST, f"Creation of internal topic {METADATA_TOPIC} is prohibited."
+    )
+    tried = {topic.name for topic in wanted}
+    results += [
+        _failed(name, internal if name == METADATA_TOPIC else _NOT_CREATABLE)
+        for name in in_string_order(topic.name for topic in once)
+        if name not in tried
+    ]
     response = CreateTopicsResponse(topics=tuple(results))
     return Decision(response, () if request.validate_only else records)
+
+
+def _as_described(result: CreatableTopicResult, access: TopicAccess) -> CreatableTopicResult:
+    """As it is told to one who may perhaps not see what configs the topic has."""
+    if result.error_code or access.describe_configs(result.name):
+        return result
+    return CreatableTopicResult(
+        name=result.name,
+        topic_id=result.topic_id,
+        error_message=None,
+        topic_config_error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    )
 
 
 def _create_all(

@@ -22,6 +22,7 @@ from kraftline.broker.assignments import DirectoryAssignments
 from kraftline.broker.broker import Broker
 from kraftline.broker.cache import MetadataCache
 from kraftline.broker.lifecycle import Lifecycle
+from kraftline.broker.meters import RequestMeters
 from kraftline.broker.partitions import Partitions
 from kraftline.broker.requests import Requests
 from kraftline.config.effective import Config
@@ -47,6 +48,7 @@ from kraftline.node.addresses import (
     take_address,
 )
 from kraftline.node.directories import Directories, take_directories
+from kraftline.node.operation import operation_endpoint
 from kraftline.node.registration import cordoned_of, registration_of
 from kraftline.node.security import Security
 from kraftline.node.standalone import format_if_new, python_config
@@ -60,6 +62,8 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
     from kraftline.node.thread import NodeThread
+    from kraftline.operation.http import OperationListener
+    from kraftline.operation.sources import Sources
 
 _logger = logging.getLogger(__name__)
 _WATCH_SECONDS = 0.5
@@ -88,6 +92,9 @@ class Node:
         self.addresses: list[Address] = []
         self.controller_addresses: list[Address] = []
         self.listeners: list[Listener] = []
+        self.requests = RequestMeters()
+        self.operation: OperationListener | None = None
+        self._operation_endpoint = operation_endpoint(config)
         self.log: EmbeddedLog
         self.loader: MetadataLoader
         # What can end a node, asked now and then.
@@ -140,10 +147,13 @@ class Node:
         """Never returns: it raises, when there is what."""
         while True:
             await asyncio.sleep(_WATCH_SECONDS)
-            for ask in self._failures:
-                problem = ask()
-                if problem is not None:
-                    raise problem
+            problem = self.failure()
+            if problem is not None:
+                raise problem
+
+    def failure(self) -> KraftlineError | None:
+        """What keeps the node from going on."""
+        return next(filter(None, (ask() for ask in self._failures)), None)
 
     def _failed_directories(self) -> KraftlineError | None:
         if not all(each.disk.failure is not None for each in self._logs):
@@ -167,6 +177,7 @@ class Node:
                 address = take_address(endpoint)
                 held.callback(address.channel.close)
                 taken.append(address)
+        await self._open_operation(held)
         directories = take_directories(self.settings, held.enter_context(ExitStack()))
         held.push_async_callback(self._close_logs)
         for path, reason in directories.unreadable.items():
@@ -297,6 +308,34 @@ class Node:
         await self.lifecycle.start()
         for listener in self.listeners:
             await listener.start()
+        if self.operation is not None:
+            self.operation.serve(self._sources(len(directories.unreadable)))
+
+    async def _open_operation(self, held: AsyncExitStack) -> None:
+        """Those who run the node may look before it serves."""
+        if self._operation_endpoint is None:
+            return
+        from kraftline.operation.http import OperationListener  # only for those who use it
+
+        address = take_address(self._operation_endpoint)
+        held.callback(address.channel.close)
+        self.operation = OperationListener(address.channel)
+        held.push_async_callback(self.operation.stop)
+        await self.operation.start()
+
+    def _sources(self, unreadable: int) -> Sources:
+        from kraftline.operation.sources import Sources
+
+        return Sources(
+            broker=self.broker,
+            controller=self.controller,
+            lifecycle=self.lifecycle,
+            loader=self.loader,
+            requests=self.requests,
+            listeners=self.listeners,
+            failure=self.failure,
+            unreadable=unreadable,
+        )
 
     def _contexts(self) -> dict[str, SSLContext]:
         """Of the listeners that speak TLS, by name."""
@@ -314,7 +353,7 @@ class Node:
             endpoint.name,
             endpoint.host,
             address.port,
-            self.security.handle(endpoint, limits, requests, self.broker),
+            self.requests.around(self.security.handle(endpoint, limits, requests, self.broker)),
             limits=self.security.limits(endpoint, limits),
             tls=self._tls.get(endpoint.name),
             channel=address.channel,

@@ -7,31 +7,18 @@ import asyncio
 import contextlib
 import gc
 import logging
-import os
 import resource
 import signal
-import sys
-import time
 
 import uvloop
 
 from kraftline import __version__
 from kraftline.config.effective import Config
 from kraftline.node.node import Node
+from kraftline.operation.process import age
 
 _logger = logging.getLogger("kraftline")
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
-
-
-def say_on_stderr() -> None:
-    """Log lines as Kafka's look: time, level, what."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("[%(asctime)s] %(levelname)s %(message)s"))
-    root = logging.getLogger()
-    root.addHandler(handler)
-    root.setLevel(logging.INFO)
-    # It tells each step; people want to know when it is done.
-    logging.getLogger("kraftline.metadata.loader").setLevel(logging.WARNING)
 
 
 def run_node(config: Config) -> None:
@@ -86,6 +73,8 @@ def _told_to_stop(number: signal.Signals, stop: asyncio.Event) -> None:
 
 def _say_ready(node: Node) -> None:
     where = ", ".join(map(str, node.addresses))
+    if node.operation is not None:
+        _logger.info("Metrics and health are on port %d", node.operation.port)
     count = f"{node.partitions:,} partition{'' if node.partitions == 1 else 's'}"
     _logger.info(
         "Kraftline %s is ready on %s: node %d of cluster %s, %s, started in %.2f s",
@@ -94,13 +83,5 @@ def _say_ready(node: Node) -> None:
         node.node_id,
         node.cluster_id,
         count,
-        _age(),
+        age(),
     )
-
-
-def _age() -> float:
-    """Seconds since this process began, to the hundredth."""
-    with open("/proc/self/stat", "rb") as file:
-        ticks = int(file.read().rpartition(b")")[2].split()[19])
-    began = ticks / os.sysconf("SC_CLK_TCK")
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - began

@@ -16,6 +16,7 @@ import msgspec
 
 from kraftline.broker.context import Context
 from kraftline.broker.partition import Partition
+from kraftline.metadata.access import Operation, Resource
 from kraftline.metadata.image import MetadataImage
 from kraftline.metadata.topic_names import is_internal
 from kraftline.schema.api.delete_records import (
@@ -84,6 +85,8 @@ def _delete(
     topic: str, wanted: DeleteRecordsPartition, context: Context, image: MetadataImage
 ) -> DeleteRecordsPartitionResult:
     number = wanted.partition_index
+    if not context.may(Operation.DELETE, Resource.TOPIC, topic):
+        return _refused(number, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     partition = context.broker.partitions.find(topic, number, image.topics)
     if partition is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         return _refused(number, partition)

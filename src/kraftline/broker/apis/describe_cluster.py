@@ -13,7 +13,7 @@ from typing import Final
 
 from kraftline.broker.cache import some_alive_broker
 from kraftline.broker.context import Context
-from kraftline.broker.operations import ALL_OF_CLUSTER, NOT_ASKED
+from kraftline.broker.operations import NOT_ASKED
 from kraftline.schema.api.describe_cluster import (
     DescribeClusterBroker,
     DescribeClusterRequest,
@@ -49,7 +49,9 @@ def answer(request: DescribeClusterRequest, context: Context) -> DescribeCluster
         controller_id=controller if any(b.broker_id == controller for b in brokers) else -1,
         brokers=tuple(brokers),
         cluster_authorized_operations=(
-            ALL_OF_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED
+            context.operations_of_cluster()
+            if request.include_cluster_authorized_operations
+            else NOT_ASKED
         ),
     )
 

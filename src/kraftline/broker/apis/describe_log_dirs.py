@@ -13,6 +13,7 @@ import asyncio
 import os
 
 from kraftline.broker.context import Context
+from kraftline.metadata.access import Operation
 from kraftline.schema.api.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
@@ -27,6 +28,7 @@ _Wanted = set[tuple[str, int]] | None
 
 
 async def answer(request: DescribeLogDirsRequest, context: Context) -> DescribeLogDirsResponse:
+    context.require(Operation.DESCRIBE)
     broker = context.broker
     wanted: _Wanted = None
     if request.topics is not None:

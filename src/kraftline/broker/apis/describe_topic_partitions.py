@@ -12,6 +12,8 @@
   none can have.
 - Without a cursor, a topic without a name makes it fail: UNKNOWN_SERVER_ERROR for each topic.
 - Replicas and ISR as they are; leader -1 only if it is not registered or lacks the listener.
+- Topics that the client may not describe come last, as TOPIC_AUTHORIZATION_FAILED, be they there or
+  not; where all are listed they are left out.
 - Authorized operations are told without being asked for.
 """
 
@@ -28,6 +30,7 @@ from kraftline.broker.operations import ALL_OF_TOPIC
 from kraftline.broker.reach import Reach
 from kraftline.broker.registry import Body
 from kraftline.controller.refusal import Refusal
+from kraftline.metadata.access import Operation, Resource
 from kraftline.metadata.image.topic import TopicImage
 from kraftline.metadata.partition import PartitionRegistration
 from kraftline.metadata.topic_names import is_internal, is_valid
@@ -70,22 +73,29 @@ def answer(request: DescribeTopicPartitionsRequest, context: Context) -> Body:
         raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, "a topic without a name")
     table = cache.encoded.table("partitions", context.listener, image.cluster, _encoded)
     parts: list[bytes] = []
+    refused: list[bytes] = []
     left = limit
     next_cursor = None
     for name in names:
+        if not context.may(Operation.DESCRIBE, Resource.TOPIC, name):
+            if request.topics:
+                refused.append(_refused(name))
+            continue
         if left == 0:
             next_cursor = DescribeTopicPartitionsResponseCursor(topic_name=name, partition_index=0)
             break
         topic = image.topics.named(name)
         if topic is None:
             if request.topics:
-                parts.append(_unknown(name))
+                parts.append(_unknown(name, context))
             continue
         first = start if name == at else 0
         count = len(topic.partitions)
         # As Kafka adds: past the largest int the end is before the start.
         end = min(count, _as_int(first + left))
         data, told = _page(table, topic, first, end)
+        if context.is_guarded:
+            data = b"".join((data[:-_BEHIND], _operations(name, context), b"\0"))
         parts.append(data)
         if end < count:
             next_cursor = DescribeTopicPartitionsResponseCursor(
@@ -93,7 +103,7 @@ def answer(request: DescribeTopicPartitionsRequest, context: Context) -> Body:
             )
             break
         left -= told
-    return _body(parts, next_cursor)
+    return _body(parts + refused, next_cursor)
 
 
 def failed(
@@ -202,7 +212,20 @@ def _written(
     return EncodedTopic(topic, b"".join((front, out.getvalue(), behind)), marks)
 
 
-def _unknown(name: str) -> bytes:
+def _operations(name: str, context: Context) -> bytes:
+    return context.authorized_operations(Resource.TOPIC, name).to_bytes(4, "big")
+
+
+def _refused(name: str) -> bytes:
+    return encode(
+        DescribeTopicPartitionsResponseTopic(
+            error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name
+        ),
+        0,
+    )
+
+
+def _unknown(name: str, context: Context) -> bytes:
     error = (
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if is_valid(name)
@@ -213,7 +236,7 @@ def _unknown(name: str) -> bytes:
             error_code=error,
             name=name,
             is_internal=is_internal(name),
-            topic_authorized_operations=ALL_OF_TOPIC,
+            topic_authorized_operations=context.authorized_operations(Resource.TOPIC, name),
         ),
         0,
     )

@@ -23,6 +23,7 @@ from kraftline.broker.fetch_reading import Asker, asker, read, unread
 from kraftline.broker.fetch_sessions import Key, Plan, records_size
 from kraftline.broker.leaders import current_leader, endpoint
 from kraftline.broker.partition import Partition
+from kraftline.metadata.access import Operation, Resource
 from kraftline.metadata.image import MetadataImage
 from kraftline.records.record import Codec
 from kraftline.schema.api.error_codes import ErrorCode
@@ -56,7 +57,7 @@ def answer(request: FetchRequest, context: Context) -> FetchResponse | Awaitable
     broker = context.broker
     plan = broker.fetch_sessions.plan(request, context.version)
     who = asker(request, context.version)
-    places, unknown = _places(plan, context)
+    places, unknown = _places(plan, who, context)
     most = min(request.max_bytes, broker.fetch_max_bytes)
     least = min(request.min_bytes, most)
     found = _read_all(places, who, most)
@@ -85,14 +86,21 @@ def failed(request: FetchRequest, error: ErrorCode, context: Context) -> FetchRe
     return FetchResponse(error_code=error, session_id=request.session_id, responses=topics)
 
 
-def _places(plan: Plan, context: Context) -> tuple[list[_Place], dict[Key, PartitionData]]:
+def _places(
+    plan: Plan, who: Asker, context: Context
+) -> tuple[list[_Place], dict[Key, PartitionData]]:
     """What can be read, and what need not be looked for: as in Kafka, unknown ids come first."""
     image = context.broker.cache.image
+    if who.is_replica and not context.may(Operation.CLUSTER_ACTION, Resource.CLUSTER):
+        return [], {
+            key: _unknown(wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            for key, wanted in plan.wanted.items()
+        }
     places: list[_Place] = []
     unknown: dict[Key, PartitionData] = {}
     without_name: dict[Key, PartitionData] = {}
     for key, wanted in plan.wanted.items():
-        place = _place(key, wanted, context, image)
+        place = _place(key, wanted, who, context, image)
         if isinstance(place, _Place):
             places.append(place)
         elif place.error_code == ErrorCode.UNKNOWN_TOPIC_ID:
@@ -103,7 +111,7 @@ def _places(plan: Plan, context: Context) -> tuple[list[_Place], dict[Key, Parti
 
 
 def _place(
-    key: Key, wanted: FetchPartition, context: Context, image: MetadataImage
+    key: Key, wanted: FetchPartition, who: Asker, context: Context, image: MetadataImage
 ) -> _Place | PartitionData:
     topic = key[0]
     if not isinstance(topic, str):
@@ -111,6 +119,8 @@ def _place(
         if known is None:
             return _unknown(wanted, ErrorCode.UNKNOWN_TOPIC_ID)
         topic = known.name
+    if not who.is_replica and not context.may(Operation.READ, Resource.TOPIC, topic):
+        return _unknown(wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     partition: Partition | int = context.broker.partitions.find(
         topic, wanted.partition, image.topics
     )
@@ -209,7 +219,7 @@ class _Wait:
             timer.cancel()
             for partition in self._sizes:
                 partition.waiting.discard(self)
-        places, unknown = _places(plan, context)  # some may be gone meanwhile
+        places, unknown = _places(plan, self._who, context)  # some may be gone meanwhile
         found = _read_all(places, self._who, self._most, is_first=False)
         return _response(plan, {**found, **unknown}, self._who, context)
 
@@ -250,8 +260,16 @@ def _response(
     )
     topics: list[tuple[object, list[PartitionData]]] = []
     leaders: set[int] = set()
+    meters = context.broker.meters
     for key, data in told.items():
+        meter = meters.of(key[0])
+        meter.fetches += 1
+        if who.is_replica:
+            meter.replication_bytes_out += records_size(data)
+        else:
+            meter.bytes_out += records_size(data)
         if data.error_code:
+            meter.failed_fetches += 1
             data = _for_version(key, data, leaders, context)
         if topics and topics[-1][0] == key[0]:
             topics[-1][1].append(data)

@@ -2,6 +2,8 @@
 
 - Without a transactional id: a producer id that nobody had before, with epoch 0.
 - With one: this node coordinates no transactions yet, so it is not the coordinator.
+- Who may write to any topic may have one, and who may write idempotently to the cluster; for a
+  transactional id, who may write with it.
 - A producer id and an epoch come together or not at all.
 """
 
@@ -9,11 +11,15 @@ from __future__ import annotations
 
 from kraftline.broker.context import Context
 from kraftline.broker.producer_ids import NoProducerIds
+from kraftline.metadata.access import Operation, Resource
 from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.schema.api.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 
 async def answer(request: InitProducerIdRequest, context: Context) -> InitProducerIdResponse:
+    refused = _not_authorized(request, context)
+    if refused is not None:
+        return _failed(refused)
     if (request.producer_id == -1) != (request.producer_epoch == -1):
         return _failed(ErrorCode.INVALID_REQUEST)
     if request.transactional_id is not None:
@@ -24,6 +30,18 @@ async def answer(request: InitProducerIdRequest, context: Context) -> InitProduc
         # As from a coordinator that is not ready: clients ask again.
         return _failed(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+
+
+def _not_authorized(request: InitProducerIdRequest, context: Context) -> ErrorCode | None:
+    if request.transactional_id is not None:
+        if context.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, request.transactional_id):
+            return None
+        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    if context.may(Operation.IDEMPOTENT_WRITE, Resource.CLUSTER) or context.may_some(
+        Operation.WRITE, Resource.TOPIC
+    ):
+        return None
+    return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
 def _of_transactions(request: InitProducerIdRequest, context: Context) -> ErrorCode:

@@ -24,6 +24,7 @@ from kraftline.broker.context import Context
 from kraftline.broker.fetch_reading import check_leader
 from kraftline.broker.partition import Partition
 from kraftline.errors import BadData
+from kraftline.metadata.access import Operation, Resource
 from kraftline.metadata.image.topics import TopicsImage
 from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.schema.api.list_offsets import (
@@ -70,9 +71,14 @@ def answer(
     )
     found: dict[str, dict[int, _Answer | _Later]] = {}
     for topic in request.topics:
+        is_allowed = context.may(Operation.DESCRIBE, Resource.TOPIC, topic.name)
         of_topic = found.setdefault(topic.name, {})
         for each in topic.partitions:
-            if named[topic.name, each.partition_index] > 1:
+            if not is_allowed:
+                of_topic[each.partition_index] = _nothing(
+                    each, ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                )
+            elif named[topic.name, each.partition_index] > 1:
                 of_topic[each.partition_index] = _nothing(each, ErrorCode.INVALID_REQUEST)
             else:
                 of_topic[each.partition_index] = _look_up(

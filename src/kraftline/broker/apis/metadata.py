@@ -5,6 +5,8 @@
   11, which have a place for them, are INVALID_REQUEST.
 - A topic that is not there is UNKNOWN_TOPIC_OR_PARTITION, or INVALID_TOPIC_EXCEPTION for a name
   that none can have. If broker and client allow it, it is being created when the answer goes out.
+- Topics that the client may not describe are left out where all are asked for, and otherwise
+  TOPIC_AUTHORIZATION_FAILED, be they there or not; so is one that it may not create.
 - Brokers are those that are not fenced and have the listener that was asked through.
 - A partition whose leader is not registered is LEADER_NOT_AVAILABLE; one whose leader lacks the
   listener LISTENER_NOT_FOUND, before version 6 LEADER_NOT_AVAILABLE too. The leader is -1 then.
@@ -15,17 +17,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cache as remember
 from typing import Final
 
 from kraftline.broker.cache import alive_brokers, some_alive_broker
 from kraftline.broker.context import Context
 from kraftline.broker.encoded import Encode, EncodedTopic, Everything, Table
-from kraftline.broker.operations import ALL_OF_CLUSTER, ALL_OF_TOPIC, NOT_ASKED
+from kraftline.broker.operations import ALL_OF_TOPIC, NOT_ASKED
 from kraftline.broker.reach import NOBODY, Reach
 from kraftline.broker.registry import Body
 from kraftline.controller.refusal import Refusal
+from kraftline.metadata.access import Operation, Resource
 from kraftline.metadata.image import MetadataImage
 from kraftline.metadata.image.topic import TopicImage
 from kraftline.metadata.partition import PartitionRegistration
@@ -40,6 +43,7 @@ from kraftline.schema.api.metadata import (
 )
 from kraftline.schema.codec import encode, writer
 from kraftline.schema.types import ZERO
+from kraftline.schema.uuids import Uuid
 from kraftline.schema.wire import Writer
 
 # Partitions that are encoded in one go before others have their turn.
@@ -61,6 +65,8 @@ def answer(request: MetadataRequest, context: Context) -> Body | Awaitable[Body]
     )
     asked = request.topics
     if asked is None or (version == 0 and not asked):
+        if context.is_guarded:
+            return _all_seen(request, context, image, table)
         found = table.everything
         if found is not None and found.topics is image.topics:
             return _body(request, context, image, found.count, [found.data])
@@ -75,7 +81,9 @@ def answer(request: MetadataRequest, context: Context) -> Body | Awaitable[Body]
                 raise _invalid(f"Topic IDs are not supported in requests for version {version}")
     ids = dict.fromkeys(each.topic_id for each in asked if each.topic_id != ZERO)
     if ids:
-        known = [topic.name for each in ids if (topic := image.topics.by_id.get(each)) is not None]
+        known = {
+            topic.name: each for each in ids if (topic := image.topics.by_id.get(each)) is not None
+        }
         unknown = [
             MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=each)
             for each in ids
@@ -84,7 +92,9 @@ def answer(request: MetadataRequest, context: Context) -> Body | Awaitable[Body]
         return _named(request, context, image, table, known, unknown)
     if any(each.name is None for each in asked):
         raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, "a topic with neither a name nor an id")
-    return _named(request, context, image, table, [each.name or "" for each in asked])
+    return _named(
+        request, context, image, table, dict.fromkeys(each.name or "" for each in asked)
+    )
 
 
 def failed(request: MetadataRequest, error: ErrorCode, context: Context) -> MetadataResponse:
@@ -112,6 +122,29 @@ def _all(request: MetadataRequest, context: Context, image: MetadataImage, table
     return _body(request, context, image, whole.count, [whole.data])
 
 
+def _all_seen(
+    request: MetadataRequest, context: Context, image: MetadataImage, table: Table
+) -> Body:
+    """What there is for a client that may not see everything: of the rest it is not told."""
+    parts = [
+        _with_operations(table.of(topic).data, name, request, context)
+        for name in context.broker.cache.names(image.topics)
+        if context.may(Operation.DESCRIBE, Resource.TOPIC, name)
+        and (topic := image.topics.named(name)) is not None
+        and topic.partitions
+    ]
+    return _body(request, context, image, len(parts), parts)
+
+
+def _with_operations(data: bytes, name: str, request: MetadataRequest, context: Context) -> bytes:
+    """A topic with what this client may do with it, which is the last that is told of it."""
+    if not (request.include_topic_authorized_operations and context.is_guarded):
+        return data
+    behind = 1 if context.version >= 9 else 0
+    operations = context.authorized_operations(Resource.TOPIC, name).to_bytes(4, "big")
+    return b"".join((data[: -4 - behind], operations, data[len(data) - behind :]))
+
+
 async def _all_in_turns(
     request: MetadataRequest, context: Context, image: MetadataImage, table: Table
 ) -> Body:
@@ -132,25 +165,47 @@ def _named(
     context: Context,
     image: MetadataImage,
     table: Table,
-    names: Iterable[str],
+    names: Mapping[str, Uuid | None],
     unknown: Sequence[MetadataResponseTopic] = (),
 ) -> Body:
+    """`names` with the ids that they were asked for by."""
     parts = [encode(each, context.version) for each in unknown]
     missing = []
-    for name in dict.fromkeys(names):
+    refused = []
+    creates = request.allow_auto_topic_creation and context.broker.auto_topics.is_enabled
+    for name, topic_id in names.items():
+        if not context.may(Operation.DESCRIBE, Resource.TOPIC, name):
+            refused.append(_refused(None if topic_id else name, topic_id or ZERO))
+            continue
         topic = image.topics.named(name)
         if topic is not None and topic.partitions:
-            parts.append(table.of(topic).data)
+            parts.append(_with_operations(table.of(topic).data, name, request, context))
+        elif creates and not (
+            context.may(Operation.CREATE, Resource.CLUSTER)
+            or context.may(Operation.CREATE, Resource.TOPIC, name)
+        ):
+            refused.append(_refused(name, ZERO, is_internal(name)))
         else:
-            missing.append(_missing(name, topic, request))
+            missing.append(_missing(name, topic, request, context))
     if missing and request.allow_auto_topic_creation:
         context.broker.auto_topics.create(each.name for each in missing if each.name is not None)
-    parts += [encode(each, context.version) for each in missing]
+    parts += [encode(each, context.version) for each in (*missing, *refused)]
     return _body(request, context, image, len(parts), parts)
 
 
+def _refused(
+    name: str | None, topic_id: Uuid, of_kafka: bool = False
+) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        name=name,
+        topic_id=topic_id,
+        is_internal=of_kafka,
+    )
+
+
 def _missing(
-    name: str, topic: TopicImage | None, request: MetadataRequest
+    name: str, topic: TopicImage | None, request: MetadataRequest, context: Context
 ) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         error_code=(
@@ -162,7 +217,9 @@ def _missing(
         topic_id=ZERO if topic is None else topic.id,
         is_internal=is_internal(name),
         topic_authorized_operations=(
-            ALL_OF_TOPIC if request.include_topic_authorized_operations else NOT_ASKED
+            context.authorized_operations(Resource.TOPIC, name)
+            if request.include_topic_authorized_operations
+            else NOT_ASKED
         ),
     )
 
@@ -187,7 +244,9 @@ def _body(
             cluster_id=context.broker.cluster_id,
             controller_id=some_alive_broker(image),
             cluster_authorized_operations=(
-                ALL_OF_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED
+                context.operations_of_cluster()
+                if request.include_cluster_authorized_operations
+                else NOT_ASKED
             ),
         ),
         version,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from kraftline.broker.context import Context
 from kraftline.broker.fetch_reading import check_leader
 from kraftline.broker.partition import Partition
+from kraftline.metadata.access import Operation, Resource
 from kraftline.metadata.image.topics import TopicsImage
 from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.schema.api.offset_for_leader_epoch import (
@@ -23,12 +24,18 @@ from kraftline.schema.api.offset_for_leader_epoch import (
 
 def answer(request: OffsetForLeaderEpochRequest, context: Context) -> OffsetForLeaderEpochResponse:
     topics = context.broker.cache.image.topics
+    is_broker = context.may(Operation.CLUSTER_ACTION, Resource.CLUSTER)
     return OffsetForLeaderEpochResponse(
         topics=tuple(
             OffsetForLeaderTopicResult(
                 topic=topic.topic,
                 partitions=tuple(
-                    _end(topic.topic, each, context, topics) for each in topic.partitions
+                    _end(topic.topic, each, context, topics)
+                    if is_broker or context.may(Operation.DESCRIBE, Resource.TOPIC, topic.topic)
+                    else EpochEndOffset(
+                        partition=each.partition, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                    )
+                    for each in topic.partitions
                 ),
             )
             for topic in request.topics

@@ -26,6 +26,7 @@ import msgspec
 from kraftline.broker.context import Context
 from kraftline.broker.leaders import current_leader, endpoint
 from kraftline.broker.partition import Partition, Turn
+from kraftline.metadata.access import Operation, Resource
 from kraftline.metadata.image import MetadataImage
 from kraftline.metadata.topic_names import is_internal
 from kraftline.schema.api.error_codes import ErrorCode
@@ -70,7 +71,7 @@ def answer(
     request: ProduceRequest, context: Context
 ) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
     image = context.broker.cache.image
-    refused = _request_error(request)
+    refused = _request_error(request, context)
     written: list[_Written] = []
     topics = []
     for topic in _once(request.topic_data):
@@ -81,6 +82,8 @@ def answer(
                 unknown = unknown or _refusal(ErrorCode.UNKNOWN_TOPIC_ID)
             else:
                 name = found.name
+        if unknown is None and not context.may(Operation.WRITE, Resource.TOPIC, name):
+            unknown = _refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         data = topic.partition_data
         if len(data) > 1:  # as in Kafka, of one that is named twice the last counts
             data = tuple({each.index: each for each in data}.values())
@@ -89,7 +92,12 @@ def answer(
             if unknown is not None:
                 responses.append(msgspec.structs.replace(unknown, index=each.index))
                 continue
-            responses.append(_append(name, each, request, context, image, written))
+            made = _append(name, each, request, context, image, written)
+            meter = context.broker.meters.of(name)
+            meter.produces += 1
+            if made.error_code:
+                meter.failed_produces += 1
+            responses.append(made)
         if responses:
             topics.append(
                 TopicProduceResponse(
@@ -133,7 +141,7 @@ def _once(topics: tuple[TopicProduceData, ...]) -> Iterable[TopicProduceData]:
     return found.values()
 
 
-def _request_error(request: ProduceRequest) -> PartitionProduceResponse | None:
+def _request_error(request: ProduceRequest, context: Context) -> PartitionProduceResponse | None:
     """What is wrong with all of a request."""
     transactional = any(
         each.records is not None
@@ -143,7 +151,12 @@ def _request_error(request: ProduceRequest) -> PartitionProduceResponse | None:
         for topic in request.topic_data
         for each in topic.partition_data
     )
-    if transactional and request.transactional_id is None:
+    if transactional and (
+        request.transactional_id is None
+        or not context.may(
+            Operation.WRITE, Resource.TRANSACTIONAL_ID, request.transactional_id
+        )
+    ):
         return _refusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     return None
 
@@ -220,6 +233,9 @@ def _append(
     if appended.rolled:
         partitions.flush_later(partition)
     written.append(_Written(partition, appended))
+    meter = context.broker.meters.of(name)
+    meter.messages_in += appended.last_offset - appended.first_offset + 1
+    meter.bytes_in += len(records)
     return PartitionProduceResponse(
         index=index,
         base_offset=appended.first_offset,

@@ -1,0 +1,1 @@
+"""What people who run a node look at: metrics, health, log lines."""

@@ -1,0 +1,104 @@
+"""`/healthz`, `/readyz`, and clients that are none."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kraftline
+from kraftline.errors import KraftlineError
+from tests.operation.test_metrics import get
+
+
+def raw(port: int, request: bytes) -> bytes:
+    with socket.create_connection(("127.0.0.1", port), 30) as channel:
+        channel.sendall(request)
+        parts = []
+        while part := channel.recv(65536):
+            parts.append(part)
+        return b"".join(parts)
+
+
+def test_a_node_that_serves_is_healthy_and_ready() -> None:
+    with kraftline.Node({"kraftline.metrics.listener": "0"}) as node:
+        for path in ("/healthz", "/readyz"):
+            status, text = get(node, path)
+            assert status == 200
+            assert json.loads(text) == {"is_well": True, "state": "RUNNING", "why": ""}
+
+
+def test_other_requests_are_refused() -> None:
+    with kraftline.Node({"kraftline.metrics.listener": "0"}) as node:
+        assert get(node, "/")[0] == 404
+        assert node.node.operation is not None
+        port = node.node.operation.port
+        assert raw(port, b"POST /metrics HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 405 ")
+        assert raw(port, b"hello\r\n\r\n").startswith(b"HTTP/1.1 400 ")
+        assert raw(port, b"x" * 100_000) == b""
+        head, _, body = raw(port, b"HEAD /metrics HTTP/1.1\r\n\r\n").partition(b"\r\n\r\n")
+        assert b"200 OK" in head
+        assert body == b""
+        assert get(node, "/readyz")[0] == 200
+
+
+def test_only_this_machine_can_ask_unless_told_otherwise() -> None:
+    with kraftline.Node({"kraftline.metrics.listener": "0"}) as node:
+        channel = node.node.operation._channel  # type: ignore[union-attr]  # it was asked for
+        assert channel.getsockname()[0] == "127.0.0.1"
+    with kraftline.Node({"kraftline.metrics.listener": "0.0.0.0:0"}) as node:
+        channel = node.node.operation._channel  # type: ignore[union-attr]  # it was asked for
+        assert channel.getsockname()[0] == "0.0.0.0"
+
+
+def test_without_the_setting_nothing_listens() -> None:
+    with kraftline.Node() as node:
+        assert node.node.operation is None
+
+
+@pytest.mark.parametrize("text", ["many", "127.0.0.1:", "1:2:99999", "-1"])
+def test_a_wrong_address_is_said_at_once(text: str) -> None:
+    with pytest.raises(KraftlineError, match=r"is not \[HOST:\]PORT"):
+        kraftline.Node({"kraftline.metrics.listener": text})
+
+
+def test_a_process_says_its_life_as_json(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "kraftline", "start", "--metrics", "0"),
+            *("--log-format", "json", "--override", "listeners=PLAINTEXT://127.0.0.1:0"),
+            *("--override", f"log.dirs={tmp_path / 'data'}"),
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    said = []
+    for line in process.stderr:
+        if line.startswith("{"):
+            said.append(json.loads(line))
+            if "is ready on" in said[-1]["message"]:
+                break
+    process.send_signal(signal.SIGTERM)
+    rest = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(60) == 0
+    said += [json.loads(line) for line in rest.splitlines()]
+    messages = [each["message"] for each in said]
+    assert {"time", "level", "logger", "message"} == set(said[0])
+    states = [each for each in messages if "->" in each]
+    assert states == [
+        "broker 1: NOT_RUNNING -> STARTING",
+        "broker 1: STARTING -> RECOVERY",
+        "broker 1: RECOVERY -> RUNNING",
+        "broker 1: RUNNING -> PENDING_CONTROLLED_SHUTDOWN",
+        "broker 1: PENDING_CONTROLLED_SHUTDOWN -> SHUTTING_DOWN",
+    ]
+    assert any(re.match(r"Metrics and health are on port \d+", each) for each in messages)
+    assert messages[-1] == "Stopped: everything is flushed."

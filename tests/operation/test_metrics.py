@@ -1,0 +1,150 @@
+"""What `/metrics` says, beside what real Kafka's MBeans say of the same story."""
+
+from __future__ import annotations
+
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+import kraftline
+from kraftline.node.thread import NodeThread
+from tests.operation.mbeans import exported, open_jmx, values
+from tests.oracle.kafka import KraftCluster
+
+LINE = re.compile(r'^([a-z_:]+)((?:\{(?:[a-z]+="(?:[^"\\]|\\.)*",?)+\})?) (-?[0-9.e+-]+)$')
+# Ours alone, as every client of Prometheus has them; and the sum of a summary.
+OWN = re.compile(r"process_|.*_sum$")
+
+
+@pytest.fixture
+def node() -> Iterator[NodeThread]:
+    with kraftline.Node({"kraftline.metrics.listener": "0"}) as running:
+        yield running
+
+
+def get(node: NodeThread, path: str) -> tuple[int, str]:
+    assert node.node.operation is not None
+    url = f"http://127.0.0.1:{node.node.operation.port}{path}"
+    try:
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as problem:
+        with problem:
+            return problem.code, problem.read().decode()
+
+
+def metrics(node: NodeThread) -> dict[str, float]:
+    """By name with labels, as they are written."""
+    status, text = get(node, "/metrics")
+    assert status == 200
+    found = {}
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            match = LINE.match(line)
+            assert match is not None, line
+            found[match[1] + match[2]] = float(match[3])
+    return found
+
+
+def tell(bootstrap: str, topic: str) -> None:
+    """Three requests of ten records each, and all of it read."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 200})
+    for _ in range(3):
+        for number in range(10):
+            producer.produce(topic, b"record %d" % number, partition=0)
+        assert producer.flush(30) == 0
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False}
+    )
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    assert len(consumer.consume(30, 30)) == 30
+    consumer.close()
+
+
+@pytest.mark.oracle
+def test_metrics_have_the_names_and_counts_of_kafkas(
+    node: NodeThread, kafka_4_3: KraftCluster
+) -> None:
+    tell(node.bootstrap, "counted")
+    tell(kafka_4_3.bootstrap, "counted")
+    theirs = values(open_jmx(kafka_4_3.pid(1)))
+    ours = metrics(node)
+    names = {exported(bean) for bean in theirs}
+    unknown = {name for name in (each.partition("{")[0] for each in ours) if name not in names}
+    assert {name for name in unknown if not OWN.match(name)} == set()
+    of_topic = "kafka.server:type=BrokerTopicMetrics,name={},topic=counted:Count"
+    for bean, name in (
+        ("MessagesInPerSec", "messagesin_total"),
+        ("BytesInPerSec", "bytesin_total"),
+        ("TotalProduceRequestsPerSec", "totalproducerequests_total"),
+        ("FailedProduceRequestsPerSec", "failedproducerequests_total"),
+    ):
+        key = f'kafka_server_brokertopicmetrics_{name}{{topic="counted"}}'
+        their = theirs.get(of_topic.format(bean), "0")  # nothing failed: there is no bean yet
+        assert ours[key] == float(their), name
+    at_least = theirs[of_topic.format("BytesOutPerSec")]
+    assert float(at_least) >= ours['kafka_server_brokertopicmetrics_bytesin_total{topic="counted"}']
+    of_log = "kafka.log:type=Log,name={},topic=counted,partition=0:Value"
+    for bean in ("Size", "LogStartOffset", "LogEndOffset", "NumLogSegments"):
+        key = f'kafka_log_log_{bean.lower()}{{topic="counted",partition="0"}}'
+        assert ours[key] == float(theirs[of_log.format(bean)]), bean
+    for bean in ("KafkaServer,name=BrokerState", "MetadataLoader,name=CurrentMetadataVersion"):
+        key = "kafka_server_" + bean.replace(",name=", "_").lower()
+        assert ours[key] == float(theirs[f"kafka.server:type={bean}:Value"]), bean
+
+
+def test_every_request_is_counted_by_its_api_and_version(node: NodeThread) -> None:
+    tell(node.bootstrap, "orders")
+    found = metrics(node)
+    produced = [
+        value
+        for name, value in found.items()
+        if name.startswith('kafka_network_requestmetrics_requests_total{request="Produce"')
+    ]
+    assert sum(produced) == 3
+    assert found['kafka_network_requestmetrics_totaltimems_count{request="Produce"}'] == 3
+    half = found['kafka_network_requestmetrics_totaltimems{request="Produce",quantile="0.5"}']
+    most = found['kafka_network_requestmetrics_totaltimems{request="Produce",quantile="0.999"}']
+    assert 0 < half <= most
+    out = found['kafka_server_brokertopicmetrics_bytesout_total{topic="orders"}']
+    assert out >= found['kafka_server_brokertopicmetrics_bytesin_total{topic="orders"}']
+
+
+def test_totals_keep_what_a_deleted_topic_had(node: NodeThread) -> None:
+    tell(node.bootstrap, "orders")
+    admin = AdminClient({"bootstrap.servers": node.bootstrap})
+    admin.delete_topics(["orders"])["orders"].result(30)
+    found = metrics(node)
+    while 'kafka_server_brokertopicmetrics_messagesin_total{topic="orders"}' in found:
+        found = metrics(node)
+    assert found["kafka_server_brokertopicmetrics_messagesin_total"] == 30
+    assert not any("orders" in name for name in found)
+
+
+def test_odd_labels_are_escaped() -> None:
+    from kraftline.operation.exposition import Family, Sample, lines
+
+    family = Family("odd", "gauge", "Odd.", [Sample(1, {"a": 'x"\\\n'})])
+    assert list(lines([family]))[-1] == 'odd{a="x\\"\\\\\\n"} 1'
+
+
+def test_quantiles_are_close_to_the_truth() -> None:
+    from kraftline.broker.meters import RequestMeter, quantile
+
+    meter = RequestMeter()
+    for milliseconds in range(1, 1001):
+        meter.took(milliseconds / 1000)
+    counts = meter.recent()
+    for share in (0.5, 0.95, 0.99):
+        assert quantile(counts, share) == pytest.approx(1000 * share, rel=0.2)
+    assert meter.count == 1000
+    assert meter.seconds == pytest.approx(500.5)
+    assert quantile(RequestMeter().recent(), 0.5) == 0
