@@ -69,9 +69,7 @@ def create_topics(
     counts = Counter(topic.name for topic in request.topics)
     twice = in_string_order(name for name, count in counts.items() if count > 1)
     once = [topic for topic in request.topics if counts[topic.name] == 1]
-    wanted = [
-        topic for topic in once if topic.name != METADATA_TOPIC and access.create(topic.name)
-    ]
+    wanted = [topic for topic in once if topic.name != METADATA_TOPIC and access.create(topic.name)]
     try:
         records, results = _create_all(image, wanted, rules)
     except Refusal as refusal:

@@ -92,9 +92,7 @@ def answer(request: MetadataRequest, context: Context) -> Body | Awaitable[Body]
         return _named(request, context, image, table, known, unknown)
     if any(each.name is None for each in asked):
         raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, "a topic with neither a name nor an id")
-    return _named(
-        request, context, image, table, dict.fromkeys(each.name or "" for each in asked)
-    )
+    return _named(request, context, image, table, dict.fromkeys(each.name or "" for each in asked))
 
 
 def failed(request: MetadataRequest, error: ErrorCode, context: Context) -> MetadataResponse:
@@ -193,9 +191,7 @@ def _named(
     return _body(request, context, image, len(parts), parts)
 
 
-def _refused(
-    name: str | None, topic_id: Uuid, of_kafka: bool = False
-) -> MetadataResponseTopic:
+def _refused(name: str | None, topic_id: Uuid, of_kafka: bool = False) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
         name=name,

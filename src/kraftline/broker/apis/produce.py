@@ -153,9 +153,7 @@ def _request_error(request: ProduceRequest, context: Context) -> PartitionProduc
     )
     if transactional and (
         request.transactional_id is None
-        or not context.may(
-            Operation.WRITE, Resource.TRANSACTIONAL_ID, request.transactional_id
-        )
+        or not context.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, request.transactional_id)
     ):
         return _refusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     return None
