@@ -39,6 +39,7 @@ class OurAnswers:
             cluster_id=CLUSTER_ID,
             config=config,
             controller=controller,
+            authorizer=None,
             auto_topics=AutoTopics(cast(Controller, controller), config),
         )
         self.requests = Requests(cast(Broker, broker))
