@@ -19,7 +19,6 @@ from kraftline.metadata.image.client_quotas import QuotaEntity
 from kraftline.metadata.write_options import Versioned
 from kraftline.schema.api.alter_client_quotas import (
     AlterClientQuotasRequest,
-    AlterClientQuotasRequestEntryData,
     AlterClientQuotasResponse,
     AlterClientQuotasResponseEntityData,
     AlterClientQuotasResponseEntryData,
@@ -50,20 +49,22 @@ def alter_client_quotas(
     for entry in request.entries:
         named = {each.entity_type: each.entity_name for each in entry.entity}
         entity: QuotaEntity = tuple(sorted(named.items(), key=lambda item: item[0]))
+        kinds = in_string_order(named, room=len(entry.entity))
         ops: dict[str, float | None] = {}
         for op in entry.ops:
             if op.key in ops:
                 results[entity] = _invalid(
                     f"Duplicate quota key {op.key} not updating quota for this entity "
-                    f"{_java_text(entity)}"
+                    f"{_java_text(named, kinds)}"
                 )
             else:
                 ops[op.key] = None if op.remove else op.value
         if entity in results:
-            results[entity] = _invalid(f"Ignoring duplicate entity {_java_text(entity)}")
+            results[entity] = _invalid(f"Ignoring duplicate entity {_java_text(named, kinds)}")
             continue
         try:
-            records += _records(image, entity, entry, ops, hosts)
+            known = _checked(named, kinds, hosts)
+            records += _records(image, entity, ops, known, room=len(entry.ops))
             results[entity] = None
         except Refusal as refusal:
             results[entity] = refusal
@@ -80,11 +81,11 @@ def alter_client_quotas(
 def _records(
     image: MetadataImage,
     entity: QuotaEntity,
-    entry: AlterClientQuotasRequestEntryData,
     ops: dict[str, float | None],
-    hosts: Container[str],
+    known: dict[str, float | None],
+    *,
+    room: int,
 ) -> list[Versioned]:
-    known = _checked(dict(entity), hosts)
     current = image.client_quotas.entities.get(entity, {})
     types = dict(entity)
     written = tuple(
@@ -92,7 +93,7 @@ def _records(
         for kind in in_string_order(types, room=3)
     )
     records: list[Versioned] = []
-    for key in in_string_order(ops, room=len(entry.ops)):
+    for key in in_string_order(ops, room=room):
         value = ops[key]
         if value is None:
             if key in current:
@@ -105,11 +106,13 @@ def _records(
     return records
 
 
-def _checked(entity: dict[str, str | None], hosts: Container[str]) -> dict[str, float | None]:
+def _checked(
+    entity: dict[str, str | None], kinds: list[str], hosts: Container[str]
+) -> dict[str, float | None]:
     """The quotas that an entity may have."""
     if not entity:
         raise _invalid("Invalid empty client quota entity")
-    for kind in in_string_order(entity):
+    for kind in kinds:
         if kind not in (USER, CLIENT_ID, IP):
             raise _invalid(f"Unhandled client quota entity type: {kind}")
         if entity[kind] == "":
@@ -152,12 +155,8 @@ def _result(entity: QuotaEntity, refused: Refusal | None) -> AlterClientQuotasRe
     )
 
 
-def _java_text(entity: QuotaEntity) -> str:
-    names = dict(entity)
-    said = ", ".join(
-        f"{kind}={'null' if names[kind] is None else names[kind]}"
-        for kind in in_string_order(names)
-    )
+def _java_text(entity: dict[str, str | None], kinds: list[str]) -> str:
+    said = ", ".join(f"{kind}={'null' if entity[kind] is None else entity[kind]}" for kind in kinds)
     return f"ClientQuotaEntity(entries={{{said}}})"
 
 

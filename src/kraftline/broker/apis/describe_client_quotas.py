@@ -37,7 +37,6 @@ def answer(request: DescribeClientQuotasRequest, context: Context) -> DescribeCl
     kinds = {each.entity_type for each in request.components if each.match_type == _ANY}
     entities = context.broker.cache.image.client_quotas.entities
     return DescribeClientQuotasResponse(
-        error_message=None,
         entries=tuple(
             EntryData(
                 entity=tuple(EntityData(entity_type=kind, entity_name=name) for kind, name in each),

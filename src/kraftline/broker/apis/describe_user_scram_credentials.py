@@ -32,7 +32,6 @@ def answer(
     else:
         named = Counter({name for _, name in sorted(scram.credentials)})
     return DescribeUserScramCredentialsResponse(
-        error_message=None,
         results=tuple(_of_user(name, named[name], scram) for name in in_string_order(named)),
     )
 
@@ -62,6 +61,4 @@ def _of_user(name: str, times: int, scram: ScramImage) -> DescribeUserScramCrede
             error_code=ErrorCode.RESOURCE_NOT_FOUND,
             error_message=f"Attempt to describe a user credential that does not exist: {name}",
         )
-    return DescribeUserScramCredentialsResult(
-        user=name, error_message=None, credential_infos=tuple(found)
-    )
+    return DescribeUserScramCredentialsResult(user=name, credential_infos=tuple(found))
