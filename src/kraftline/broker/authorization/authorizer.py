@@ -108,16 +108,13 @@ class Authorizer(MetadataPublisher):
         self, who: str, host: str, operation: Operation, resource: Resource, name: str
     ) -> bool:
         rules = self._resources.get(resource)
+        if rules is None:
+            return self._allows_without_acl
+        is_known, allowed, denied = rules.asked(name, who, host)
         bit = 1 << operation
-        is_known = is_allowed = False
-        if rules is not None:
-            for matching in rules.matching(name):
-                is_known = True
-                bits = matching.of(who, host)
-                if bits.denied & bit:
-                    return False
-                is_allowed = is_allowed or bool(bits.allowed & bit)
-        return is_allowed or (not is_known and self._allows_without_acl)
+        if denied & bit:
+            return False
+        return bool(allowed & bit) or (not is_known and self._allows_without_acl)
 
     def _decide_some(self, who: str, host: str, operation: Operation, resource: Resource) -> bool:
         rules = self._resources.get(resource)

@@ -11,7 +11,6 @@ may alter configs may describe them. A denial implies nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -57,22 +56,6 @@ class PatternRules:
             del self._entries[who]
             self.bits.pop(who, None)
 
-    def of(self, principal: str, host: str) -> Bits:
-        """All that counts for a principal that comes from a host."""
-        allowed = denied = 0
-        find = self.bits.get
-        for who in (
-            (principal, host),
-            (principal, WILDCARD),
-            (EVERYBODY, host),
-            (EVERYBODY, WILDCARD),
-        ):
-            found = find(who)
-            if found is not None:
-                allowed |= found.allowed
-                denied |= found.denied
-        return Bits(allowed, denied)
-
     def says(self, principal: str, host: str, operation: int, permission: int) -> bool:
         """Is there an ACL of just this operation, or of all?"""
         for who in (principal, EVERYBODY):
@@ -105,30 +88,63 @@ class ResourceRules:
     def __init__(self) -> None:
         self.literal: dict[str, PatternRules] = {}
         self.prefixed: dict[str, PatternRules] = {}
-        self._lengths: tuple[int, ...] = ()  # that prefixes have, each once
+        self._counts: Counter[int] = Counter()  # of prefixes, by their length
+        self._lengths: tuple[int, ...] = ()  # that there are, the shortest first
 
     def change(self, acl: Acl, by: int) -> None:
         kind = self.prefixed if acl.pattern_type == Pattern.PREFIXED else self.literal
-        rules = kind.get(acl.resource_name)
+        name = acl.resource_name
+        rules = kind.get(name)
         if rules is None:
-            rules = kind[acl.resource_name] = PatternRules()
+            rules = kind[name] = PatternRules()
+            self._count(kind, name, 1)
         rules.change(acl, by)
         if not rules.bits:
-            del kind[acl.resource_name]
-        if kind is self.prefixed:
-            self._lengths = tuple(sorted({len(prefix) for prefix in kind}))
+            del kind[name]
+            self._count(kind, name, -1)
 
-    def matching(self, name: str) -> Iterator[PatternRules]:
-        """Of all patterns that a name matches."""
-        found = self.literal.get(name)
-        if found is not None:
-            yield found
-        if name != WILDCARD and (found := self.literal.get(WILDCARD)) is not None:
-            yield found
-        most = len(name)
+    def _count(self, kind: dict[str, PatternRules], name: str, by: int) -> None:
+        if kind is not self.prefixed:
+            return
+        known = self._counts[len(name)]
+        self._counts[len(name)] += by
+        if known == 0 or known + by == 0:
+            self._lengths = tuple(sorted(length for length, n in self._counts.items() if n))
+
+    def asked(self, name: str, principal: str, host: str) -> tuple[bool, int, int]:
+        """Of a resource and who wants something of it: whether any ACL is about the resource, and
+        what is allowed and denied."""
+        whos = (
+            (principal, host),
+            (principal, WILDCARD),
+            (EVERYBODY, host),
+            (EVERYBODY, WILDCARD),
+        )
+        is_known = False
+        allowed = denied = 0
+        for rules in self._matching(name):
+            is_known = True
+            find = rules.bits.get
+            for who in whos:
+                found = find(who)
+                if found is not None:
+                    allowed |= found.allowed
+                    denied |= found.denied
+        return is_known, allowed, denied
+
+    def _matching(self, name: str) -> list[PatternRules]:
+        """Of all patterns that a name matches. As in Kafka, `*` is not for names that begin so."""
+        found = []
+        exact = self.literal.get(name)
+        if exact is not None:
+            found.append(exact)
+        if not name.startswith(WILDCARD) and (every := self.literal.get(WILDCARD)) is not None:
+            found.append(every)
+        prefixed, most = self.prefixed, len(name)
         for length in self._lengths:
             if length > most:
                 break
-            found = self.prefixed.get(name[:length])
-            if found is not None:
-                yield found
+            beginning = name[:length]
+            if beginning in prefixed:
+                found.append(prefixed[beginning])
+        return found
