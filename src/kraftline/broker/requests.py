@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
 from kraftline.broker.context import Context
-from kraftline.broker.registry import Body, Response, answered, failure, handler
+from kraftline.broker.registry import MODULES, Body, Response, answered, failure, handler
 from kraftline.controller.refusal import Refusal
 from kraftline.errors import BadData
 from kraftline.schema.api.error_codes import ErrorCode
@@ -44,10 +44,12 @@ _logger = logging.getLogger(__name__)
 
 
 class Requests:
-    """Answers frames for one broker: `handle` is what its listeners call."""
+    """Answers frames for one broker: `handle` is what its listeners call. `modules` are those of
+    the APIs that are answered."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, modules: Mapping[int, str] = MODULES) -> None:
         self._broker = broker
+        self._modules = modules
         self._routes: dict[tuple[int, int], _Route] = {}
 
     def handle(
@@ -89,12 +91,12 @@ class Requests:
         return Asked(route, correlation_id, request, context)
 
     def _route(self, key: int, version: int) -> _Route:
-        versions = answered(key)
+        versions = answered(key, self._modules)
         if versions is None:
             raise CloseConnection(f"API {key} is not answered")
         if version not in versions and key != API_VERSIONS:
             raise CloseConnection(f"{api(key).name} version {version} is not answered")
-        route = _Route(key, version, version in versions)
+        route = _Route(key, version, version in versions, self._modules)
         if version in versions:
             self._routes[key, version] = route
         return route
@@ -103,10 +105,11 @@ class Requests:
 class _Route:
     """One version of one API."""
 
-    def __init__(self, key: int, version: int, known: bool) -> None:
+    def __init__(self, key: int, version: int, known: bool, modules: Mapping[int, str]) -> None:
         self.key = key
         self.version = version
-        self.answer = handler(key)
+        self.modules = modules
+        self.answer = handler(key, modules)
         if known:
             self.flexible_header = request_header_version(key, version) == 2
             self.flexible_answer = response_header_version(key, version) == 1
@@ -132,7 +135,7 @@ class _Route:
         else:
             code = ErrorCode.UNKNOWN_SERVER_ERROR
             _logger.error("%s of %s failed", self, context.connection.peer, exc_info=problem)
-        response = failure(self.key, request, code, context)
+        response = failure(self.key, request, code, context, self.modules)
         if response is None:
             raise CloseConnection(f"{self} failed, and its answer has no place for an error")
         return response
@@ -166,7 +169,8 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
 
     def refused(self, code: ErrorCode) -> Answer:
         """The answer that tells nothing but an error; None where the API has none such."""
-        return self.encode(failure(self.route.key, self.message, code, self.context))
+        route = self.route
+        return self.encode(failure(route.key, self.message, code, self.context, route.modules))
 
 
 async def _later(asked: Asked, response: Awaitable[Response]) -> Answer:

@@ -35,7 +35,6 @@ from kraftline.metadata.features import supported_features
 from kraftline.metadata.image import MetadataDelta, MetadataImage
 from kraftline.metadata.image.metadata import Provenance
 from kraftline.metadata.random_ids import random_uuid
-from kraftline.metadata.registrations import Listener, SupportedFeature
 from kraftline.metadata.write_options import Versioned
 from kraftline.raft import EmbeddedLog
 from kraftline.schema.api.allocate_producer_ids import (
@@ -58,6 +57,12 @@ from kraftline.schema.api.broker_heartbeat import BrokerHeartbeatRequest, Broker
 from kraftline.schema.api.broker_registration import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
+)
+from kraftline.schema.api.controller_registration import (
+    ControllerRegistrationRequest,
+    ControllerRegistrationResponse,
+    Feature,
+    Listener,
 )
 from kraftline.schema.api.create_acls import CreateAclsRequest, CreateAclsResponse
 from kraftline.schema.api.create_topics import CreateTopicsRequest, CreateTopicsResponse
@@ -144,12 +149,15 @@ class Controller:
                 image, bootstrap, min_isr=self._min_isr, in_transaction=in_transaction
             )
         )
-        features = [
-            SupportedFeature(name, *levels) for name, levels in supported_features().items()
-        ]
-        await self.run(
-            lambda image, now: register_controller(
-                image, self.node_id, random_uuid(), listeners, features
+        await self.register_controller(
+            ControllerRegistrationRequest(
+                controller_id=self.node_id,
+                incarnation_id=random_uuid(),
+                listeners=tuple(listeners),
+                features=tuple(
+                    Feature(name=name, min_supported_version=least, max_supported_version=most)
+                    for name, (least, most) in supported_features().items()
+                ),
             )
         )
         # A broker of this node was in this process, so one that is said to be up is not.
@@ -205,6 +213,11 @@ class Controller:
                 ),
             )
         )
+
+    async def register_controller(
+        self, request: ControllerRegistrationRequest
+    ) -> ControllerRegistrationResponse:
+        return await self.run(lambda image, now: register_controller(image, request))
 
     async def create_topics(
         self, request: CreateTopicsRequest, access: TopicAccess = EVERYTHING

@@ -12,8 +12,8 @@ from kraftline.config.effective import Config
 from kraftline.config.listeners import PROTOCOLS, Endpoint
 from kraftline.config.node_settings import NodeSettings
 from kraftline.errors import KraftlineError
-from kraftline.metadata.registrations import Listener as ControllerListener
 from kraftline.schema.api.broker_registration import Listener as RegisteredListener
+from kraftline.schema.api.controller_registration import Listener as ControllerListener
 from kraftline.schema.control.voters_record import Endpoint as VoterEndpoint
 from kraftline.server.server import Limits
 
@@ -100,10 +100,10 @@ def controller_listeners(
     ports = {each.endpoint.name: each.port for each in addresses}
     return tuple(
         ControllerListener(
-            each.name,
-            each.host or _own_name(),
-            each.port or ports[each.name],
-            PROTOCOLS[each.protocol],
+            name=each.name,
+            host=each.host or _own_name(),
+            port=each.port or ports[each.name],
+            security_protocol=PROTOCOLS[each.protocol],
         )
         for each in settings.listeners.advertised_controllers
     )

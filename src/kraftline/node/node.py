@@ -24,6 +24,7 @@ from kraftline.broker.cache import MetadataCache
 from kraftline.broker.lifecycle import Lifecycle
 from kraftline.broker.meters import RequestMeters
 from kraftline.broker.partitions import Partitions
+from kraftline.broker.registry import controller_modules
 from kraftline.broker.requests import Requests
 from kraftline.config.effective import Config
 from kraftline.config.node_settings import check_supported, node_settings
@@ -92,6 +93,7 @@ class Node:
         self.addresses: list[Address] = []
         self.controller_addresses: list[Address] = []
         self.listeners: list[Listener] = []
+        self.controller_listeners: list[Listener] = []
         self.requests = RequestMeters()
         self.operation: OperationListener | None = None
         self._operation_endpoint = operation_endpoint(config)
@@ -163,7 +165,7 @@ class Node:
 
     async def _start(self, held: AsyncExitStack) -> None:
         self.addresses, self.listeners, self._logs = [], [], []
-        self.controller_addresses = []
+        self.controller_addresses, self.controller_listeners = [], []
         self._failures = []
         self._tls = self._contexts()
         if self._is_from_python:
@@ -281,6 +283,11 @@ class Node:
 
     async def _serve(self, directories: Directories, held: AsyncExitStack) -> None:
         """The cluster knows this broker and has unfenced it; clients may come."""
+        for address in self.controller_addresses:
+            listener = self._listener(address, Requests(self.broker, controller_modules()))
+            held.push_async_callback(listener.stop)
+            await listener.start()
+            self.controller_listeners.append(listener)
         requests = Requests(self.broker)
         for address in self.addresses:
             listener = self._listener(address, requests)
@@ -332,14 +339,16 @@ class Node:
             lifecycle=self.lifecycle,
             loader=self.loader,
             requests=self.requests,
-            listeners=self.listeners,
+            listeners=[*self.listeners, *self.controller_listeners],
             failure=self.failure,
             unreadable=unreadable,
         )
 
     def _contexts(self) -> dict[str, SSLContext]:
         """Of the listeners that speak TLS, by name."""
-        secured = [each.name for each in self.settings.listeners.brokers if each.is_tls]
+        listeners = self.settings.listeners
+        everybody = (*listeners.brokers, *listeners.controllers)
+        secured = [each.name for each in everybody if each.is_tls]
         if not secured:
             return {}
         from kraftline.node.tls import tls_context  # only for those who use it

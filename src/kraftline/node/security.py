@@ -32,7 +32,7 @@ class Security:
         self.authorizer = _authorizer(config) if config["authorizer.class.name"] else None
         self._sasl: dict[str, SaslSettings] = {
             each.name: sasl_settings(config, each.name)
-            for each in settings.listeners.brokers
+            for each in (*settings.listeners.brokers, *settings.listeners.controllers)
             if each.is_sasl
         }
 

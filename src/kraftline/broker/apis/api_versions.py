@@ -12,10 +12,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from kraftline.broker.context import Context
-from kraftline.broker.registry import announced, answered
+from kraftline.broker.registry import MODULES, announced, answered
 from kraftline.metadata.features import KRAFT_VERSION, METADATA_VERSION, supported_features
 from kraftline.metadata.image import MetadataImage
 from kraftline.schema.api.api_versions import (
@@ -33,6 +34,13 @@ _software = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?").fullmatch
 
 
 def answer(request: ApiVersionsRequest, context: Context) -> ApiVersionsResponse:
+    return of_modules(MODULES, request, context)
+
+
+def of_modules(
+    modules: Mapping[int, str], request: ApiVersionsRequest, context: Context
+) -> ApiVersionsResponse:
+    """What a listener with these modules answers."""
     version = context.version
     known = answered(KEY)
     assert known is not None
@@ -49,7 +57,7 @@ def answer(request: ApiVersionsRequest, context: Context) -> ApiVersionsResponse
     return ApiVersionsResponse(
         api_keys=tuple(
             ApiVersion(api_key=key, min_version=low, max_version=high)
-            for key, low, high in announced()
+            for key, low, high in announced(modules)
         ),
         supported_features=tuple(
             SupportedFeatureKey(name=name, min_version=low, max_version=high)

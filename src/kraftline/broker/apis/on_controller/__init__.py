@@ -1,0 +1,1 @@
+"""What a controller's listener answers itself, a module per API."""
