@@ -24,6 +24,8 @@ from kraftline.schema.api.broker_registration import (
     BrokerRegistrationResponse,
 )
 from kraftline.schema.api.create_topics import CreateTopicsResponse
+from kraftline.schema.api.elect_leaders import ElectLeadersResponse
+from kraftline.schema.api.list_partition_reassignments import ListPartitionReassignmentsResponse
 from kraftline.schema.codec import decode, encode
 from kraftline.schema.types import Message
 from kraftline.schema.uuids import ZERO
@@ -47,6 +49,15 @@ _METHODS = {
     63: "heartbeat",
     67: "allocate_producer_ids",
     73: "assign_replicas_to_dirs",
+}
+_ADMIN = {
+    37: "create_partitions",
+    43: "elect_leaders",
+    44: "incremental_alter_configs",
+    45: "alter_partition_reassignments",
+    46: "list_partition_reassignments",
+    57: "update_features",
+    64: "unregister_broker",
 }
 # Of the file that the real node is started with: they are told in the answers.
 _SAID = {"log.index.size.max.bytes": "4096", "num.partitions": "1"}
@@ -160,7 +171,11 @@ def brokers_by_us(root: Path, telling: Telling) -> Told:
 async def ask_controller(controller: Controller, request: Message) -> Message:
     key = request.SPEC.key
     assert key is not None
-    answer: Message = await getattr(controller, _METHODS[key])(request)
+    answer: Message
+    if key in _ADMIN:
+        answer = await getattr(controller.admin, _ADMIN[key])(request)
+    else:
+        answer = await getattr(controller, _METHODS[key])(request)
     return answer
 
 
@@ -182,7 +197,7 @@ async def _tell(telling: Telling, ask: Ask) -> list[tuple[str, Any]]:
         found = plain(answer)
         for topic in found.get("topics", ()):
             # What the two nodes were started with differs; told of with topics.
-            topic.pop("configs")
+            topic.pop("configs", None)
         answers.append((str(request), found))
     return answers
 
@@ -225,10 +240,16 @@ def plain(answer: Message) -> Any:
     """An answer without ids, and with what Kafka shuffles in one order."""
     found: Any = msgspec.to_builtins(answer, enc_hook=str)
     for each in found.get("topics") or found.get("responses") or ():
-        each["topic_id"] = each["topic_id"] != str(ZERO)
+        if "topic_id" in each:
+            each["topic_id"] = each["topic_id"] != str(ZERO)
     for directory in found.get("directories", ()):
         for each in directory["topics"]:
             each["topic_id"] = each["topic_id"] != str(ZERO)
+    if isinstance(answer, ListPartitionReassignmentsResponse):
+        found["topics"] = sorted(found["topics"], key=str)
+    if isinstance(answer, ElectLeadersResponse):
+        results = found["replica_election_results"]
+        found["replica_election_results"] = sorted(results, key=lambda each: each["topic"])
     if "responses" in found:
         found["responses"] = sorted(found["responses"], key=str)
     return found

@@ -49,12 +49,17 @@ MODULES: Final[Mapping[int, str]] = {
     35: "describe_log_dirs",
     36: "sasl_authenticate",
     37: "create_partitions",
+    43: "elect_leaders",
     44: "incremental_alter_configs",
+    45: "alter_partition_reassignments",
+    46: "list_partition_reassignments",
     48: "describe_client_quotas",
     49: "alter_client_quotas",
     50: "describe_user_scram_credentials",
     51: "alter_user_scram_credentials",
+    57: "update_features",
     60: "describe_cluster",
+    64: "unregister_broker",
     74: "list_config_resources",
     75: "describe_topic_partitions",
 }
@@ -63,63 +68,32 @@ MODULES: Final[Mapping[int, str]] = {
 _ANNOUNCED_FROM: Final = {0: 0}
 
 
-# What controllers answer themselves, or otherwise than brokers do. All else that controllers answer
-# in Kafka is the same on both: brokers pass it on to them.
-_ON_CONTROLLER: Final = {
-    18: "on_controller.api_versions",
-    60: "on_controller.describe_cluster",
-    62: "on_controller.broker_registration",
-    63: "on_controller.broker_heartbeat",
-    67: "on_controller.allocate_producer_ids",
-    70: "on_controller.controller_registration",
-    73: "on_controller.assign_replicas_to_dirs",
-}
-# A controller's Fetch is of the metadata log, for other voters and brokers: there are none here.
-_OF_BROKERS_ALONE: Final = frozenset({1})
-
-
-def controller_modules() -> Mapping[int, str]:
-    """As `MODULES`, of a controller's listener."""
-    shared = {
-        key: module
-        for key, module in MODULES.items()
-        if "controller" in api(key).listeners and key not in _OF_BROKERS_ALONE
-    }
-    return shared | _ON_CONTROLLER
-
-
-def answered(key: int, modules: Mapping[int, str] = MODULES) -> Versions | None:
+def answered(key: int) -> Versions | None:
     """The versions of an API that are answered; None where it is not answered at all."""
-    if key not in modules:
+    if key not in MODULES:
         return None
     return _stable(api(key))
 
 
-def announced(modules: Mapping[int, str] = MODULES) -> list[tuple[int, int, int]]:
+def announced() -> list[tuple[int, int, int]]:
     """Key, oldest and newest version of every API, for ApiVersions."""
     found = []
-    for key in sorted(modules):
+    for key in sorted(MODULES):
         versions = _stable(api(key))
         found.append((key, _ANNOUNCED_FROM.get(key, versions.first), versions.last))
     return found
 
 
-def handler(key: int, modules: Mapping[int, str] = MODULES) -> Handler:
-    """What answers an API, which must be one of the modules."""
-    found: Handler = import_module(f"kraftline.broker.apis.{modules[key]}").answer
+def handler(key: int) -> Handler:
+    """What answers an API, which must be one of `MODULES`."""
+    found: Handler = import_module(f"kraftline.broker.apis.{MODULES[key]}").answer
     return found
 
 
-def failure(
-    key: int,
-    request: Any,
-    error: ErrorCode,
-    context: Context,
-    modules: Mapping[int, str] = MODULES,
-) -> Response:
+def failure(key: int, request: Any, error: ErrorCode, context: Context) -> Response:
     """The answer of an API to a request that could not be carried out: what the function `failed`
     of its module makes, or the error alone where the answer begins with one. None: neither."""
-    module = import_module(f"kraftline.broker.apis.{modules[key]}")
+    module = import_module(f"kraftline.broker.apis.{MODULES[key]}")
     made: Callable[[Any, ErrorCode, Context], Response] | None = getattr(module, "failed", None)
     if made is not None:
         return made(request, error, context)

@@ -68,6 +68,14 @@ def after_losing_data(
     yield from _updates(image, configs, lambda each: broker in each.elr, lost_data=broker)
 
 
+def after_unregistering(
+    image: MetadataImage, configs: TopicConfigs, broker: int
+) -> Iterator[Versioned]:
+    """A broker is no more: it is neither in sync nor eligible anywhere."""
+    yield from _updates(image, configs, lambda each: broker in each.isr, removed=broker)
+    yield from _updates(image, configs, lambda each: broker in each.elr, removed=broker)
+
+
 def after_losing_directories(
     image: MetadataImage, configs: TopicConfigs, broker: int, directories: frozenset[Uuid]
 ) -> Iterator[Versioned]:
@@ -91,11 +99,11 @@ def moved_to(
     """A broker's replica is in another directory than is known; None where it is known."""
     partition = topic.partition(number)
     assert partition is not None
-    around = _around(image, configs, topic, _may_lead(image))
+    around = circumstances(image, configs, topic, may_lead_now(image))
     # A leader may come of it, but no election is called for.
     around = msgspec.structs.replace(around, election=Election.ONLINE)
     change = partition_change(partition, around, moved={broker: directory})
-    return None if change is None else _of(change, topic, number, around)
+    return None if change is None else record_of(change, topic, number, around)
 
 
 def after_moves(
@@ -109,11 +117,11 @@ def after_moves(
         topic = image.topics.by_id[topic_id]
         partition = topic.partition(number)
         assert partition is not None
-        around = _around(image, configs, topic, _may_lead(image, gone=frozenset({broker})))
+        around = circumstances(image, configs, topic, may_lead_now(image, gone=frozenset({broker})))
         isr = tuple(each for each in partition.isr if each != broker)
         change = partition_change(partition, around, isr=isr)
         if change is not None:
-            yield _of(change, topic, number, around)
+            yield record_of(change, topic, number, around)
 
 
 def _updates(
@@ -126,14 +134,14 @@ def _updates(
     lost_data: int = NOBODY,
 ) -> Iterator[Versioned]:
     gone = frozenset({removed, lost_data} - {NOBODY})
-    may_lead = _may_lead(image, gone=gone, added=added)
+    may_lead = may_lead_now(image, gone=gone, added=added)
     # Most partitions are like others: what becomes of one becomes of all that look the same.
     known: dict[_Looks, PartitionChangeRecord | None] = {}
     for topic in sorted(image.topics.by_id.values(), key=lambda topic: topic.name):
         concerned = [(number, each) for number, each in topic.items() if concerns(each)]
         if not concerned:
             continue
-        around = _around(image, configs, topic, may_lead, lost_data)
+        around = circumstances(image, configs, topic, may_lead, lost_data)
         for number, partition in concerned:
             looks = (around.min_isr, around.election, *_looks(partition))
             if looks not in known:
@@ -141,12 +149,14 @@ def _updates(
                 known[looks] = partition_change(partition, around, isr=isr)
             change = known[looks]
             if change is not None:
-                yield _of(change, topic, number, around)
+                yield record_of(change, topic, number, around)
 
 
-def _may_lead(
+def may_lead_now(
     image: MetadataImage, *, gone: Collection[int] = (), added: int = NOBODY
 ) -> Callable[[int, PartitionRegistration], bool]:
+    """Whether a broker may lead a partition, some being gone, and one being there already."""
+
     def may_lead(broker: int, partition: PartitionRegistration) -> bool:
         if broker in gone or not (broker == added or is_active(image, broker)):
             return False
@@ -161,13 +171,14 @@ def _may_lead(
     return may_lead
 
 
-def _around(
+def circumstances(
     image: MetadataImage,
     configs: TopicConfigs,
     topic: TopicImage,
     may_lead: Callable[[int, PartitionRegistration], bool],
     lost_data: int = NOBODY,
 ) -> Circumstances:
+    """What changes of a topic's partitions depend on."""
     version = image.features.metadata_version
     assert version is not None
     is_unclean = configs.unclean_elections(image, topic.name)
@@ -182,9 +193,10 @@ def _around(
     )
 
 
-def _of(
+def record_of(
     change: PartitionChangeRecord, topic: TopicImage, number: int, around: Circumstances
 ) -> Versioned:
+    """A change, of a partition."""
     record = msgspec.structs.replace(change, topic_id=topic.id, partition_id=number)
     return record, around.version.partition_change_record_version
 

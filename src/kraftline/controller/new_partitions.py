@@ -17,6 +17,16 @@ def check_assignment(
     image: MetadataImage, number: int, replicas: Sequence[int], factor: int | None
 ) -> None:
     """Refusal of replicas that a new partition cannot have; `factor` is how many others have."""
+    check_replicas(image, replicas, factor)
+    if not any(leaders.is_active(image, each) for each in replicas):
+        raise bad_assignment(
+            "All brokers specified in the manual partition assignment for partition "
+            f"{number} are fenced or in controlled shutdown."
+        )
+
+
+def check_replicas(image: MetadataImage, replicas: Sequence[int], factor: int | None) -> None:
+    """Refusal of replicas that no partition can have."""
     the = "The manual partition assignment includes"
     if not replicas:
         raise bad_assignment(f"{the} an empty replica list.")
@@ -32,11 +42,6 @@ def check_assignment(
         raise bad_assignment(
             f"{the} a partition with {count} replica(s), but this is not consistent with previous "
             f"partitions, which have {factor} replica(s)."
-        )
-    if not any(leaders.is_active(image, each) for each in replicas):
-        raise bad_assignment(
-            "All brokers specified in the manual partition assignment for partition "
-            f"{number} are fenced or in controlled shutdown."
         )
 
 

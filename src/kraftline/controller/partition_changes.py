@@ -74,16 +74,19 @@ def partition_change(
     around: Circumstances,
     *,
     isr: Replicas | None = None,
+    replicas: Replicas | None = None,
+    removing: Replicas | None = None,
+    adding: Replicas | None = None,
     moved: Mapping[int, Uuid] = {},
 ) -> PartitionChangeRecord | None:
-    """The record that leads to the new in-sync replicas (None: as they are), and to replicas of
-    some brokers in other directories, with what follows from them, but for which partition it is;
-    None where nothing changes."""
+    """The record that leads to new in-sync replicas, replicas, and replicas that a reassignment
+    removes and adds (None: as they are), and to replicas of some brokers in other directories, with
+    what follows from them, but for which partition it is; None where nothing changes."""
     target = Target(
         isr=before.isr if isr is None else isr,
-        replicas=before.replicas,
-        removing=before.removing_replicas,
-        adding=before.adding_replicas,
+        replicas=before.replicas if replicas is None else replicas,
+        removing=before.removing_replicas if removing is None else removing,
+        adding=before.adding_replicas if adding is None else adding,
         elr=before.elr,
     )
     _complete_reassignment(target)

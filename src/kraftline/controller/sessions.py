@@ -63,6 +63,12 @@ class Sessions(msgspec.Struct, frozen=True, gc=False):
             broker, msgspec.structs.replace(self.by_broker[broker], last_contact=None)
         )
 
+    def without(self, broker: int) -> Sessions:
+        """The broker is registered no more."""
+        if broker not in self.by_broker:
+            return self
+        return Sessions(self.timeout_ms, self.by_broker.delete(broker))
+
     def is_live(self, broker: int, now: int) -> bool:
         """Whether the broker was heard of in time, be it fenced or not."""
         session = self.by_broker.get(broker)
