@@ -68,32 +68,63 @@ MODULES: Final[Mapping[int, str]] = {
 _ANNOUNCED_FROM: Final = {0: 0}
 
 
-def answered(key: int) -> Versions | None:
+# What controllers answer themselves, or otherwise than brokers do. All else that controllers answer
+# in Kafka is the same on both: brokers pass it on to them.
+_ON_CONTROLLER: Final = {
+    18: "on_controller.api_versions",
+    60: "on_controller.describe_cluster",
+    62: "on_controller.broker_registration",
+    63: "on_controller.broker_heartbeat",
+    67: "on_controller.allocate_producer_ids",
+    70: "on_controller.controller_registration",
+    73: "on_controller.assign_replicas_to_dirs",
+}
+# A controller's Fetch is of the metadata log, for other voters and brokers: there are none here.
+_OF_BROKERS_ALONE: Final = frozenset({1})
+
+
+def controller_modules() -> Mapping[int, str]:
+    """As `MODULES`, of a controller's listener."""
+    shared = {
+        key: module
+        for key, module in MODULES.items()
+        if "controller" in api(key).listeners and key not in _OF_BROKERS_ALONE
+    }
+    return shared | _ON_CONTROLLER
+
+
+def answered(key: int, modules: Mapping[int, str] = MODULES) -> Versions | None:
     """The versions of an API that are answered; None where it is not answered at all."""
-    if key not in MODULES:
+    if key not in modules:
         return None
     return _stable(api(key))
 
 
-def announced() -> list[tuple[int, int, int]]:
+def announced(modules: Mapping[int, str] = MODULES) -> list[tuple[int, int, int]]:
     """Key, oldest and newest version of every API, for ApiVersions."""
     found = []
-    for key in sorted(MODULES):
+    for key in sorted(modules):
         versions = _stable(api(key))
         found.append((key, _ANNOUNCED_FROM.get(key, versions.first), versions.last))
     return found
 
 
-def handler(key: int) -> Handler:
-    """What answers an API, which must be one of `MODULES`."""
-    found: Handler = import_module(f"kraftline.broker.apis.{MODULES[key]}").answer
+def handler(key: int, modules: Mapping[int, str] = MODULES) -> Handler:
+    """What answers an API, which must be one of the modules."""
+    found: Handler = import_module(f"kraftline.broker.apis.{modules[key]}").answer
     return found
 
 
-def failure(key: int, request: Any, error: ErrorCode, context: Context) -> Response:
+def failure(
+    key: int,
+    request: Any,
+    error: ErrorCode,
+    context: Context,
+    modules: Mapping[int, str] = MODULES,
+) -> Response:
     """The answer of an API to a request that could not be carried out: what the function `failed`
     of its module makes, or the error alone where the answer begins with one. None: neither."""
-    module = import_module(f"kraftline.broker.apis.{MODULES[key]}")
+    module = import_module(f"kraftline.broker.apis.{modules[key]}")
     made: Callable[[Any, ErrorCode, Context], Response] | None = getattr(module, "failed", None)
     if made is not None:
         return made(request, error, context)
