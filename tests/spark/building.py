@@ -1,53 +1,28 @@
-"""Builds for tests: lakes from copies of logs, with a replay that makes one small table."""
+"""Builds for tests: lakes from copies of logs, and logs that are made for it."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from kraftline.lake.lake import Lake
-from kraftline.lake.tables import CLOSED, OPEN, TOPICS
 from kraftline.records.record import Record
 from kraftline.records.write import build_batch
 from kraftline.schema import metadata as m
 from kraftline.schema.metadata.frame import encode_record
 from kraftline.schema.types import Message, Uuid
 from kraftline.spark.build import Outcome, build
-from kraftline.spark.history.staged import Staged
-from kraftline.spark.history.topics import lives, topic_events
 
 SEGMENT = "00000000000000000000.log"
 Row = dict[str, Any]
 
 
-def only_topics(
-    records: DataFrame,
-    legs: DataFrame,
-    open_rows: Callable[[str], DataFrame | None],
-    keep: Callable[[DataFrame], DataFrame],
-) -> dict[str, DataFrame]:
-    """The table `topics` alone: all of them take their time, and this shows as much of a build."""
-    found = lives(topic_events(Staged(records, legs, open_rows, keep)), legs)
-    state = F.when(F.col("ended_at").isNull(), OPEN).otherwise(CLOSED)
-    columns = {
-        "valid_from_offset": F.col("began_at"),
-        "valid_from_time": F.col("began_time"),
-        "valid_to_offset": F.col("ended_at"),
-        "valid_to_time": F.col("ended_time"),
-        "committed": F.lit(False),
-        "state": state,
-    }
-    return {"topics": found.withColumns(columns).select(*TOPICS.columns.names)}
-
-
-def build_topics(spark: SparkSession, lake: Path, *inputs: Path) -> Outcome:
+def build_lake(spark: SparkSession, lake: Path, *inputs: Path) -> Outcome:
     paths = [str(path) for path in inputs]
-    return build(spark, paths, str(lake), cluster_id="c", make_tables=only_topics)
+    return build(spark, paths, str(lake), cluster_id="c")
 
 
 def rows(lake: Path, table: str, *columns: str) -> list[Row]:

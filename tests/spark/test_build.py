@@ -22,10 +22,9 @@ from tests.effort import SOAK
 from tests.fixture_files import FIXTURES
 from tests.spark.building import (
     batch,
-    build_topics,
+    build_lake,
     copied,
     names,
-    only_topics,
     removed,
     rows,
     topic,
@@ -50,7 +49,7 @@ def same(one: Path, other: Path, *tables: str) -> None:
 
 def test_a_lake_holds_what_the_log_says(spark: SparkSession, tmp_path: Path) -> None:
     write_log(tmp_path / "node", topics_log(0, 5), batch(5, removed("t3")))
-    outcome = build_topics(spark, tmp_path / "lake", tmp_path / "node")
+    outcome = build_lake(spark, tmp_path / "lake", tmp_path / "node")
     assert (outcome.build, outcome.records, outcome.rows["topics"]) == (1, 6, 5)
     assert names(tmp_path / "lake") == {
         "t0": (0, None),
@@ -66,17 +65,17 @@ def test_a_second_run_adds_only_what_is_new(spark: SparkSession, tmp_path: Path)
     parts = [topics_log(0, 5), batch(5, removed("t3")), topics_log(6, 3) + batch(9, removed("t1"))]
     for count in (1, 2, 3):
         write_log(tmp_path / "node", *parts[:count])
-        outcome = build_topics(spark, lake, tmp_path / "node")
+        outcome = build_lake(spark, lake, tmp_path / "node")
         assert outcome.anew == ()
         assert outcome.records == (5, 1, 4)[count - 1]
-    build_topics(spark, tmp_path / "whole", tmp_path / "node")
+    build_lake(spark, tmp_path / "whole", tmp_path / "node")
     same(lake, tmp_path / "whole")
 
 
 def test_without_news_there_is_no_build(spark: SparkSession, tmp_path: Path) -> None:
     write_log(tmp_path / "node", topics_log(0, 5))
-    build_topics(spark, tmp_path / "lake", tmp_path / "node")
-    outcome = build_topics(spark, tmp_path / "lake", tmp_path / "node")
+    build_lake(spark, tmp_path / "lake", tmp_path / "node")
+    outcome = build_lake(spark, tmp_path / "lake", tmp_path / "node")
     assert outcome.build is None
     assert Lake.at(str(tmp_path / "lake")).build.build == 1
 
@@ -93,7 +92,7 @@ def test_a_transaction_that_was_open_takes_effect_when_it_ends(
     seen = []
     for count in (1, 2, 3):
         write_log(tmp_path / "node", *parts[:count])
-        build_topics(spark, tmp_path / "lake", tmp_path / "node")
+        build_lake(spark, tmp_path / "lake", tmp_path / "node")
         seen.append(sorted(names(tmp_path / "lake")))
     assert seen[0] == seen[1] == ["t0", "t1"]
     found = names(tmp_path / "lake")
@@ -103,8 +102,8 @@ def test_a_transaction_that_was_open_takes_effect_when_it_ends(
 def test_two_nodes_copies_are_one_log(spark: SparkSession, tmp_path: Path) -> None:
     data = FIXTURES / "metadata_4_3" / "data"
     both = tmp_path / "both"
-    outcome = build_topics(spark, both, data / "node-1", data / "node-2")
-    build_topics(spark, tmp_path / "one", data / "node-1")
+    outcome = build_lake(spark, both, data / "node-1", data / "node-2")
+    build_lake(spark, tmp_path / "one", data / "node-1")
     assert outcome.records == 299
     assert outcome.quarantined == ()
     same(both, tmp_path / "one", "topics")
@@ -113,7 +112,7 @@ def test_two_nodes_copies_are_one_log(spark: SparkSession, tmp_path: Path) -> No
 def test_the_loser_of_a_conflict_is_in_quarantine(spark: SparkSession, tmp_path: Path) -> None:
     write_log(tmp_path / "a", topics_log(0, 12))
     write_log(tmp_path / "b", topics_log(0, 8), topics_log(8, 2, epoch=2))
-    outcome = build_topics(spark, tmp_path / "lake", tmp_path / "a", tmp_path / "b")
+    outcome = build_lake(spark, tmp_path / "lake", tmp_path / "a", tmp_path / "b")
     assert sorted(names(tmp_path / "lake")) == sorted(
         [*(f"t{n}" for n in range(8)), "t8-2", "t9-2"]
     )
@@ -127,10 +126,10 @@ def test_a_tail_that_was_built_and_has_lost_leaves_no_trace(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     write_log(tmp_path / "a", topics_log(0, 12))
-    build_topics(spark, tmp_path / "lake", tmp_path / "a")
+    build_lake(spark, tmp_path / "lake", tmp_path / "a")
     # The first segment is gone meanwhile: what the lake has of it must do.
     write_log(tmp_path / "b", topics_log(8, 2, epoch=2), base=8)
-    outcome = build_topics(spark, tmp_path / "lake", tmp_path / "b")
+    outcome = build_lake(spark, tmp_path / "lake", tmp_path / "b")
     assert outcome.anew == ("c",)
     assert sorted(names(tmp_path / "lake")) == sorted(
         [*(f"t{n}" for n in range(8)), "t8-2", "t9-2"]
@@ -144,10 +143,10 @@ def test_segments_that_were_deleted_since_stay_in_the_lake(
 ) -> None:
     first = write_log(tmp_path / "node", topics_log(0, 5))
     write_log(tmp_path / "node", topics_log(5, 5), base=5)
-    build_topics(spark, tmp_path / "lake", tmp_path / "node")
+    build_lake(spark, tmp_path / "lake", tmp_path / "node")
     first.unlink()
     write_log(tmp_path / "node", topics_log(5, 9), base=5)
-    outcome = build_topics(spark, tmp_path / "lake", tmp_path / "node")
+    outcome = build_lake(spark, tmp_path / "lake", tmp_path / "node")
     assert (outcome.anew, outcome.records) == ((), 4)
     assert len(names(tmp_path / "lake")) == 14
 
@@ -162,7 +161,7 @@ def test_a_corrupt_segment_among_good_ones_costs_only_itself(
     data[2 * size + 65] ^= 4
     broken.write_bytes(data)
     write_log(tmp_path / "node", topics_log(10, 5), base=10)
-    outcome = build_topics(spark, tmp_path / "lake", tmp_path / "node")
+    outcome = build_lake(spark, tmp_path / "lake", tmp_path / "node")
     assert sorted(names(tmp_path / "lake")) == [f"t{n}" for n in range(7)]
     [bad] = outcome.quarantined
     assert (bad.kind, bad.from_offset, bad.to_offset) == ("damage", 7, 8)
@@ -174,7 +173,7 @@ def test_a_corrupt_segment_among_good_ones_costs_only_itself(
     }
     # Another node has what is missing.
     write_log(tmp_path / "other", topics_log(0, 15))
-    build_topics(spark, tmp_path / "lake", tmp_path / "node", tmp_path / "other")
+    build_lake(spark, tmp_path / "lake", tmp_path / "node", tmp_path / "other")
     assert len(names(tmp_path / "lake")) == 15
     assert len(rows(tmp_path / "lake", "quarantine")) == 1
 
@@ -183,7 +182,7 @@ def test_wrong_inputs_leave_no_lake_behind(spark: SparkSession, tmp_path: Path) 
     (tmp_path / "empty").mkdir()
     for path in (tmp_path / "none", tmp_path / "empty"):
         with pytest.raises(NotKafka):
-            build_topics(spark, tmp_path / "lake", path)
+            build_lake(spark, tmp_path / "lake", path)
     assert not (tmp_path / "lake").exists()
 
 
@@ -191,19 +190,19 @@ def test_a_failure_on_the_way_leaves_the_lake_as_it_was(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_log(tmp_path / "node", topics_log(0, 5))
-    build_topics(spark, tmp_path / "lake", tmp_path / "node")
+    build_lake(spark, tmp_path / "lake", tmp_path / "node")
     before = _files(tmp_path / "lake")
     write_log(tmp_path / "node", topics_log(0, 9))
 
     def fail(*_: object) -> dict[str, Any]:
         raise KraftlineError("no room left")
 
-    monkeypatch.setattr("tests.spark.building.only_topics", fail)
+    monkeypatch.setattr("kraftline.spark.build.write_history", fail)
     with pytest.raises(KraftlineError, match="no room left"):
-        build_topics(spark, tmp_path / "lake", tmp_path / "node")
+        build_lake(spark, tmp_path / "lake", tmp_path / "node")
     assert _files(tmp_path / "lake") == before
     monkeypatch.undo()
-    build_topics(spark, tmp_path / "lake", tmp_path / "node")
+    build_lake(spark, tmp_path / "lake", tmp_path / "node")
     assert len(names(tmp_path / "lake")) == 9
 
 
@@ -216,14 +215,14 @@ import sys
 from pathlib import Path
 from kraftline.spark.session import local_session
 from kraftline.spark.watch import watch
-from tests.spark.building import build_topics, only_topics
+from tests.spark.building import build_lake
 spark = local_session(cores=1)
 print("begins", flush=True)
 """
-_BUILD = "build_topics(spark, Path(sys.argv[1]), Path(sys.argv[2]))"
+_BUILD = "build_lake(spark, Path(sys.argv[1]), Path(sys.argv[2]))"
 _WATCH = """
 lake, node = sys.argv[1:]
-watch(spark, [node], lake, cluster_id="c", seconds=0.1, make_tables=only_topics)
+watch(spark, [node], lake, cluster_id="c", seconds=0.1)
 """
 
 
@@ -249,8 +248,8 @@ def test_a_killed_run_leaves_nothing_that_a_rerun_trips_over(
         os.killpg(run.pid, signal.SIGKILL)
         run.wait()
         run.stdout.close()
-        build_topics(spark, lake, node)
-        build_topics(spark, tmp_path / f"undisturbed-{number}", node)
+        build_lake(spark, lake, node)
+        build_lake(spark, tmp_path / f"undisturbed-{number}", node)
         same(lake, tmp_path / f"undisturbed-{number}")
 
 
@@ -272,7 +271,6 @@ def test_a_watched_directory_is_built_when_it_grows(spark: SparkSession, tmp_pat
         built=built,
         seconds=0.2,
         rounds=2,
-        make_tables=only_topics,
     )
     assert seen == [5, 3]
     assert len(names(tmp_path / "lake")) == 8
@@ -280,5 +278,5 @@ def test_a_watched_directory_is_built_when_it_grows(spark: SparkSession, tmp_pat
 
 def test_topic_segments_make_their_tables(spark: SparkSession, tmp_path: Path) -> None:
     node = copied(FIXTURES / "metadata_4_3/data/node-1", tmp_path / "node")
-    outcome = build_topics(spark, tmp_path / "lake", node)
+    outcome = build_lake(spark, tmp_path / "lake", node)
     assert outcome.rows["topic_sizes"] == len(rows(tmp_path / "lake", "topic_sizes")) > 0

@@ -14,14 +14,12 @@ from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 
 from kraftline.cli import history_build
-from kraftline.spark.build import build
-from tests.spark.building import names, only_topics, topics_log, write_log
+from tests.spark.building import names, topics_log, write_log
 
 
 @pytest.fixture
 def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> partial[Result]:
-    """The command in this process, with the session of all tests and a small replay."""
-    monkeypatch.setattr("kraftline.spark.build.build", partial(build, make_tables=only_topics))
+    """The command in this process, with the session of all tests."""
     monkeypatch.setattr(history_build, "_session", lambda master, paths: spark)
     monkeypatch.setattr(spark, "stop", lambda: None)
     return partial(CliRunner().invoke, history_build.command)

@@ -84,6 +84,15 @@ def open_for_writing(path: str) -> pa.NativeFile:
     return filesystem.open_output_stream(inside)
 
 
+def open_for_reading(path: str) -> pa.NativeFile:
+    from pyarrow import fs
+
+    if is_local(path):
+        return pa.memory_map(path)
+    filesystem, inside = fs.FileSystem.from_uri(path)
+    return filesystem.open_input_file(inside)
+
+
 def stats_of(metadata: pq.FileMetaData) -> str:
     """What Delta wants to know of a file: rows, and of each plain column the least, the greatest
     and how many are null."""

@@ -17,13 +17,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kraftline.lake.commit import Writing, writing_to
+from kraftline.lake.delta import files_of
 from kraftline.lake.files import Added, write_file
 from kraftline.lake.lake import Lake
-from kraftline.lake.tables import COVERAGE, OPEN, QUARANTINE, TABLES, Table
+from kraftline.lake.tables import (
+    COVERAGE,
+    HEALTH,
+    HISTORY,
+    OPEN,
+    QUARANTINE,
+    TABLES,
+    Table,
+)
 from kraftline.spark import register
 from kraftline.spark.file_table import FILES, file_rows, known_files
-from kraftline.spark.frames import frame_of, read_files, read_pinned
-from kraftline.spark.history import history_tables
+from kraftline.spark.history import OpenFile, RecordFile, write_history
 from kraftline.spark.inputs import InputFile, find_inputs, of_clusters
 from kraftline.spark.plan import plan_cluster
 from kraftline.spark.plan_tables import (
@@ -37,7 +45,7 @@ from kraftline.spark.plan_tables import (
 )
 from kraftline.spark.plan_types import LAKE, ClusterPlan, Quarantined
 from kraftline.spark.reached import Reached
-from kraftline.spark.record_table import records_table
+from kraftline.spark.record_table import PARTITIONED_BY, records_table
 from kraftline.spark.restage import open_transaction, restage, waiting_records
 from kraftline.spark.sink import write_rows
 from kraftline.spark.stage import Staged, stage
@@ -64,9 +72,6 @@ class Step(Struct, frozen=True):
 
 
 Progress: TypeAlias = Callable[[Step], None]
-OpenRows: TypeAlias = Callable[[str], "DataFrame | None"]
-Keep: TypeAlias = Callable[["DataFrame"], "DataFrame"]
-MakeTables: TypeAlias = Callable[["DataFrame", "DataFrame", OpenRows, Keep], "dict[str, DataFrame]"]
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -92,18 +97,13 @@ def build(
     *,
     cluster_id: str | None = None,
     progress: Progress = lambda step: None,
-    make_tables: MakeTables = history_tables,
 ) -> Outcome:
-    """Bring the lake up to what the inputs hold. Whatever stops this leaves it as it was.
-
-    `make_tables` is the replay: from new records, legs and the rows that were open to the rows of
-    every table that it makes. What it uses more than once it hands to the last of its arguments.
-    """
+    """Bring the lake up to what the inputs hold. Whatever stops this leaves it as it was."""
     started = time.monotonic()
     register(spark)
     files = of_clusters(find_inputs(inputs), cluster_id)
     with writing_to(lake_root) as writing, _stoppable(spark):
-        run = _Run(spark, writing, files, progress, make_tables)
+        run = _Run(spark, writing, files, progress)
         outcome = run.build(inputs)
     return replace(outcome, seconds=time.monotonic() - started)
 
@@ -129,10 +129,9 @@ class _Run:
         writing: Writing,
         files: Sequence[InputFile],
         progress: Progress,
-        make_tables: MakeTables,
     ) -> None:
         self.spark, self.writing, self.files = spark, writing, files
-        self.progress, self.make_tables = progress, make_tables
+        self.progress = progress
         self.clusters: dict[str, list[InputFile]] = {}
         for file in files:
             self.clusters.setdefault(str(file.cluster_id), []).append(file)
@@ -208,14 +207,13 @@ class _Run:
     def _history(self, news: Sequence[ClusterPlan], staged: Staged) -> dict[str, int]:
         """Write every history table; how many rows each got."""
         moving = [plan for plan in news if plan.pieces]
-        records = self._records(moving, staged)
-        if records is None:
+        if not moving:
             return {}
-        legs = frame_of(self.spark, leg_rows(moving))
-        with self._sized_for(staged.rows), self._step("history") as done:
-            with self._keeping(staged.rows) as keep:
-                tables = self.make_tables(records, legs, self._open_rows(moving), keep)
-                added = self._written(tables)
+        records = [*_record_files(staged.added), *self._waiting(moving)]
+        with self._step("history") as done:
+            added = write_history(
+                self.spark, self.writing.root, records, leg_rows(moving), self._opened(moving)
+            )
             done(sum(file.rows for files in added.values() for file in files))
         for name, files in added.items():
             self._commit(TABLES[name], moving, files)
@@ -260,30 +258,27 @@ class _Run:
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _records(self, moving: Sequence[ClusterPlan], staged: Staged) -> DataFrame | None:
-        table = records_table()
-        folder = self.writing.folder(table.name)
-        paths = [each.path for each in staged.added]
-        records = read_files(self.spark, folder, paths, table.columns)
-        if records is None or self.lake is None:
-            return records
+    def _waiting(self, moving: Sequence[ClusterPlan]) -> Iterable[RecordFile]:
+        if self.lake is None:
+            return ()
         opened = {
             name: each.open_from for name, each in self.known.items() if each.open_from is not None
         }
-        waiting = waiting_records(self.spark, self.lake, moving, opened)
-        return records if waiting is None else records.unionByName(waiting)
+        return waiting_records(self.lake, moving, opened)
 
-    def _open_rows(self, moving: Sequence[ClusterPlan]) -> OpenRows:
-        lake = self.lake
+    def _opened(self, moving: Sequence[ClusterPlan]) -> list[OpenFile]:
+        """Where the rows are that were open after the last build."""
         continued = [plan.cluster_id for plan in moving if any(leg.continued for leg in plan.legs)]
-
-        def open_rows(name: str) -> DataFrame | None:
-            if lake is None or not continued:
-                return None
-            chosen = [{"cluster_id": continued, "state": [OPEN]}]
-            return read_pinned(self.spark, lake, TABLES[name], chosen)
-
-        return open_rows
+        if self.lake is None or not continued:
+            return []
+        chosen = [{"cluster_id": continued, "state": [OPEN]}]
+        return [
+            OpenFile(file.path, str(file.partition["cluster_id"]), table.name)
+            for table in (*HISTORY, HEALTH)
+            if table.name in self.lake.build.versions
+            for file in files_of(self.lake.table(table.name)).values()
+            if file.matches(chosen)
+        ]
 
     def _plain_tables(
         self,
@@ -344,24 +339,6 @@ class _Run:
         self.writing.commit(table.name, table.columns, table.partition_by, added, replace=gone)
 
     @contextmanager
-    def _keeping(self, rows: int) -> Iterator[Keep]:
-        """Keeps frames that several tables are made of. Few rows are also cut off from how they
-        came about: planning that again for each table takes longer than making them."""
-        kept: list[DataFrame] = []
-
-        def keep(frame: DataFrame) -> DataFrame:
-            if rows < _FEW_ROWS:
-                return frame.localCheckpoint(eager=False)
-            kept.append(frame.persist())
-            return frame
-
-        try:
-            yield keep
-        finally:
-            for frame in kept:
-                frame.unpersist()
-
-    @contextmanager
     def _step(self, name: str) -> Iterator[Callable[[int], None]]:
         started = time.monotonic()
         rows = 0
@@ -398,3 +375,9 @@ class _Run:
                     self.spark.conf.unset(key)
                 else:
                     self.spark.conf.set(key, old)
+
+
+def _record_files(added: Iterable[Added]) -> Iterator[RecordFile]:
+    for file in added:
+        cluster_id, record_type = (str(file.partition[name]) for name in PARTITIONED_BY)
+        yield RecordFile(file.path, cluster_id, record_type, file.rows)

@@ -3,23 +3,24 @@ are gone, and for a transaction that was open when the last build ended."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kraftline.lake.files import Added, is_local
+from kraftline.lake.delta import files_of
+from kraftline.lake.files import Added, open_for_reading
 from kraftline.lake.lake import Lake
 from kraftline.lake.tables import TIME
 from kraftline.spark.frames import frame_of, read_pinned
+from kraftline.spark.history import RecordFile
 from kraftline.spark.plan_types import LAKE, ClusterPlan, Piece
 from kraftline.spark.record_table import file_schema, records_table
 from kraftline.spark.sink import write_rows
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 BEGIN: Final = "BEGIN_TRANSACTION_RECORD"
 ENDS: Final = ("END_TRANSACTION_RECORD", "ABORT_TRANSACTION_RECORD")
@@ -77,22 +78,19 @@ def _range(piece: Piece) -> dict[str, object]:
 
 
 def waiting_records(
-    spark: SparkSession, lake: Lake, plans: Iterable[ClusterPlan], opened: Mapping[str, int]
-) -> DataFrame | None:
+    lake: Lake, plans: Iterable[ClusterPlan], opened: Mapping[str, int]
+) -> Iterator[RecordFile]:
     """Records of transactions that were open where the last build ended: they take effect, or
-    not, with what is new. `opened` says where each began, by cluster. None if there were none."""
-    from pyspark.sql import functions as F
-
-    chosen = []
+    not, with what is new. `opened` says where each began, by cluster."""
     for plan in plans:
         begin = opened.get(plan.cluster_id)
-        if begin is not None and not plan.anew:
-            rows = read_pinned(spark, lake, records_table(), [{"cluster_id": [plan.cluster_id]}])
-            leg = max((leg.leg for leg in plan.legs if leg.continued), default=None)
-            if rows is not None and leg is not None:
-                here = (F.col("leg") == leg) & (F.col("offset") >= begin)
-                chosen.append(rows.where(here & ~F.col("in_snapshot")))
-    return reduce(lambda a, b: a.unionByName(b), chosen) if chosen else None
+        leg = max((leg.leg for leg in plan.legs if leg.continued), default=None)
+        if begin is None or plan.anew or leg is None:
+            continue
+        for file in files_of(lake.table(records_table().name)).values():
+            if file.partition["cluster_id"] == plan.cluster_id:
+                record_type = str(file.partition["type"])
+                yield RecordFile(file.path, plan.cluster_id, record_type, 0, leg, begin)
 
 
 def open_transaction(
@@ -124,12 +122,5 @@ def _offsets(added: Iterable[Added], types: Sequence[str], folder: str, leg: int
 
 
 def _read(path: str) -> pa.Table:
-    columns = ["leg", "offset"]
-    if is_local(path):
-        with pq.ParquetFile(path) as file:
-            return file.read(columns)
-    from pyarrow import fs
-
-    filesystem, inside = fs.FileSystem.from_uri(path)
-    with filesystem.open_input_file(inside) as source, pq.ParquetFile(source) as file:
-        return file.read(columns)
+    with open_for_reading(path) as source, pq.ParquetFile(source) as file:
+        return file.read(["leg", "offset"])

@@ -15,8 +15,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit
 
 from kraftline.errors import KraftlineError
-from kraftline.spark.build import MakeTables, Outcome, Progress, build
-from kraftline.spark.history import history_tables
+from kraftline.spark.build import Outcome, Progress, build
 from kraftline.spark.inputs import find_inputs
 from kraftline.spark.plan_tables import summed_up
 
@@ -68,7 +67,6 @@ def watch(
     built: Callable[[Outcome], None] = lambda outcome: None,
     seconds: float = 5.0,
     rounds: int | None = None,
-    make_tables: MakeTables = history_tables,
 ) -> None:
     """Build now, and again whenever inputs change, looking every so many seconds; without an end,
     or until there were so many `rounds`."""
@@ -85,7 +83,6 @@ def watch(
                     lake_root,
                     cluster_id=cluster_id,
                     progress=progress,
-                    make_tables=make_tables,
                 )
                 break
             except KraftlineError:

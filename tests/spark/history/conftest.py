@@ -32,6 +32,11 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> list[Part]:
 
 
 @pytest.fixture(scope="session")
-def built(spark: SparkSession, fixtures: list[Part], generated: list[Part]) -> dict[str, Tables]:
+def built(
+    spark: SparkSession,
+    fixtures: list[Part],
+    generated: list[Part],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> dict[str, Tables]:
     """The tables of every log by its cluster."""
-    return build(spark, [*fixtures, *generated])
+    return build(spark, [*fixtures, *generated], tmp_path_factory.mktemp("built"))

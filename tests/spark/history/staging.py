@@ -8,23 +8,22 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
 
 from kraftline.inspect.history import open_history
 from kraftline.inspect.history.batches import Batch
 from kraftline.inspect.history.history import History
 from kraftline.inspect.history.legs import Leg
-from kraftline.lake.tables import TABLES
-from kraftline.spark.history import history_tables
+from kraftline.lake.files import write_file
+from kraftline.lake.tables import HEALTH, HISTORY, OPEN, TABLES
+from kraftline.spark.history import OpenFile, RecordFile, write_history
+from kraftline.spark.parquet_out import ParquetOut
 from kraftline.spark.plan import Piece
+from kraftline.spark.plan_tables import LEGS
 from kraftline.spark.record_rows import Rows, record_rows
-from kraftline.spark.record_table import records_table
+from kraftline.spark.record_table import PARTITIONED_BY
 
-_LEGS = (
-    "cluster_id string, leg int, base_offset long, base_time timestamp, next_base_offset long, "
-    "next_base_time timestamp, end_offset long, end_time timestamp, committed_to long, "
-    "continued boolean"
-)
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]
 
@@ -45,64 +44,49 @@ def part_of(cluster_id: str, path: Path) -> Part:
 
 
 def build(
-    spark: SparkSession, parts: Sequence[Part], before: dict[str, Tables] | None = None
+    spark: SparkSession,
+    parts: Sequence[Part],
+    root: Path,
+    before: dict[str, Tables] | None = None,
 ) -> dict[str, Tables]:
-    """The tables of each cluster, all made in one go."""
-    tables = history_tables(
-        _records(spark, parts), _legs(spark, parts), lambda name: _open_rows(spark, name, before)
+    """The tables of each cluster, all made in one go below a folder of their own."""
+    written = write_history(
+        spark, str(root), _staged(root, parts), _legs(parts), _opened(root, before or {})
     )
-    out: dict[str, Tables] = {part.cluster_id: {} for part in parts}
-    for name, frame in tables.items():
-        wanted = TABLES[name].columns
-        found = frame.toArrow()
-        assert found.schema.names == wanted.names, name
-        for field in wanted:
-            assert _plain(found.schema.field(field.name).type) == _plain(field.type), field
-        for cluster in out.values():
-            cluster[name] = []
-        for row in found.to_pylist():
-            out[row["cluster_id"]][name].append(row)
+    out: dict[str, Tables] = {part.cluster_id: {name: [] for name in written} for part in parts}
+    for name, files in written.items():
+        for file in files:
+            rows = pq.ParquetFile(root / name / file.path).read()
+            assert rows.schema.names == [
+                field for field in TABLES[name].columns.names if field not in file.partition
+            ]
+            values = {key: value for key, value in file.partition.items()}
+            out[str(values["cluster_id"])][name] += [{**row, **values} for row in rows.to_pylist()]
     return out
 
 
-def _plain(kind: pa.DataType) -> str:
-    return str(kind).replace("element", "item").replace(" not null", "")
-
-
-def _open_rows(
-    spark: SparkSession, name: str, before: dict[str, Tables] | None
-) -> DataFrame | None:
-    table = TABLES[name]
-    if before is None:
-        return None
-    rows = [
-        row
-        for cluster in before.values()
-        for row in cluster[name]
-        if row["valid_to_offset"] is None
+def _staged(root: Path, parts: Iterable[Part]) -> list[RecordFile]:
+    with ParquetOut(f"{root}/records", PARTITIONED_BY) as out:
+        for part in parts:
+            for rows in _rows(part):
+                out.write((part.cluster_id, rows.record_type), rows.batch)
+    return [
+        RecordFile(file.path, str(file.partition["cluster_id"]), str(file.partition["type"]), 0)
+        for file in out.added
     ]
-    return spark.createDataFrame(pa.Table.from_pylist(rows, table.columns)) if rows else None
 
 
-def _records(spark: SparkSession, parts: Iterable[Part]) -> DataFrame:
-    schema = records_table().columns
-    tables = []
-    for part in parts:
-        for rows in _rows(part):
-            columns = []
-            for field in schema:
-                if field.name == "cluster_id":
-                    found = pa.array([part.cluster_id] * rows.batch.num_rows)
-                elif field.name == "type":
-                    found = pa.array([rows.record_type] * rows.batch.num_rows)
-                elif field.name in rows.batch.schema.names:
-                    found = rows.batch.column(field.name).cast(field.type)
-                else:
-                    found = pa.nulls(rows.batch.num_rows, field.type)
-                columns.append(found)
-            tables.append(pa.Table.from_arrays(columns, schema=schema))
-    whole = pa.concat_tables(tables).combine_chunks()
-    return spark.createDataFrame(whole).repartition(2).cache()
+def _opened(root: Path, before: dict[str, Tables]) -> list[OpenFile]:
+    found = []
+    for cluster_id, tables in before.items():
+        for table in (*HISTORY, HEALTH):
+            rows = [row for row in tables[table.name] if row["state"] == OPEN]
+            if rows:
+                partition = {"cluster_id": cluster_id, "state": OPEN}
+                whole = pa.Table.from_pylist(rows, table.columns)
+                added = write_file(f"{root}/{table.name}", whole, partition)
+                found.append(OpenFile(added.path, cluster_id, table.name))
+    return found
 
 
 def _rows(part: Part) -> Iterator[Rows]:
@@ -153,7 +137,7 @@ def _read(batch: Batch) -> bytes:
         return file.read(batch.size)
 
 
-def _legs(spark: SparkSession, parts: Iterable[Part]) -> DataFrame:
+def _legs(parts: Iterable[Part]) -> pa.Table:
     rows = []
     for part in parts:
         legs = [leg for leg in part.history.legs if leg.first_offset < part.last]
@@ -163,20 +147,20 @@ def _legs(spark: SparkSession, parts: Iterable[Part]) -> DataFrame:
             if following is not None and following.first_offset < part.done:
                 continue
             rows.append(
-                (
-                    part.cluster_id,
-                    number,
-                    leg.first_offset,
-                    _time(leg.first_time),
-                    None if following is None else following.first_offset,
-                    None if following is None else _time(following.first_time),
-                    reached,
-                    _time(leg.time_at(reached - 1)),
-                    part.history.committed_below or 0,
-                    part.done > 0 and leg.first_offset < part.done,
-                )
+                {
+                    "cluster_id": part.cluster_id,
+                    "leg": number,
+                    "base_offset": leg.first_offset,
+                    "base_time": _time(leg.first_time),
+                    "next_base_offset": None if following is None else following.first_offset,
+                    "next_base_time": None if following is None else _time(following.first_time),
+                    "end_offset": reached,
+                    "end_time": _time(leg.time_at(reached - 1)),
+                    "committed_to": part.history.committed_below or 0,
+                    "continued": part.done > 0 and leg.first_offset < part.done,
+                }
             )
-    return spark.createDataFrame(rows, _LEGS)
+    return pa.Table.from_pylist(rows, LEGS)
 
 
 def _time(ms: int) -> datetime | None:

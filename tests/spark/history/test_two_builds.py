@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pyspark.sql import SparkSession
 
@@ -10,14 +12,14 @@ from tests.spark.history.staging import Part, Tables, build
 
 @pytest.mark.soak
 def test_two_builds_are_one(
-    spark: SparkSession, generated: list[Part], built: dict[str, Tables]
+    spark: SparkSession, generated: list[Part], built: dict[str, Tables], tmp_path: Path
 ) -> None:
     """Each log is cut behind another batch, some of them inside a transaction or at a gap."""
     cuts = {part.cluster_id: _cut(number, part) for number, part in enumerate(generated)}
     early = [part._replace(last=cuts[part.cluster_id]) for part in generated]
-    first = build(spark, early)
+    first = build(spark, early, tmp_path / "first")
     late = [_rest(part, cuts[part.cluster_id]) for part in generated]
-    second = build(spark, late, first)
+    second = build(spark, late, tmp_path / "second", first)
     for part in generated:
         for name, whole in built[part.cluster_id].items():
             done = [row for row in first[part.cluster_id][name] if row.get("state") != "open"]

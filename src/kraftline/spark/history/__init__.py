@@ -1,7 +1,8 @@
-"""Replay in Spark: window functions over staged records make the tables of history."""
+"""History as tables: what was true in a cluster, from when to when, what changed, what was unhealthy.
 
-from __future__ import annotations
+`write_history` makes them of staged records: metadata's own replay, done by Spark's tasks.
+"""
 
-from kraftline.spark.history.every import history_tables
+from kraftline.spark.history.write import OpenFile, RecordFile, write_history
 
-__all__ = ["history_tables"]
+__all__ = ["OpenFile", "RecordFile", "write_history"]

@@ -1,13 +1,17 @@
-"""What was unhealthy, and from when to when: spans of partitions and of brokers in trouble.
+"""What was wrong with partitions, and from when to when.
 
-A step of a partition that turns a trouble on or off is an event of it; so is a new value of
-min.insync.replicas for the partitions that stand still meanwhile.
+A step that turns a trouble on or off is an event of it; so is a new value of min.insync.replicas
+for the partitions that stand still meanwhile.
 """
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from msgspec import Struct
 
 from kraftline.inspect.cluster.health import (
     AT_MIN_ISR,
@@ -18,185 +22,237 @@ from kraftline.inspect.cluster.health import (
     UNDER_MIN_ISR,
     UNDER_REPLICATED,
 )
-from kraftline.lake.tables import HEALTH
 from kraftline.metadata.partition import NO_LEADER
-from kraftline.spark.history.min_isr import min_isr_at, min_isr_before, moments
-from kraftline.spark.history.partitions import partition_rows
-from kraftline.spark.history.staged import MOMENT, Staged, united
-from kraftline.spark.history.topics import LIFE
-from kraftline.spark.history.troubles import (
-    BITS,
-    BROKER_DOWN,
-    MIN_ISR_BITS,
-    min_isr_troubles,
-    wanted_replicas,
-)
-from kraftline.spark.history.validity import spans
+from kraftline.spark.history.lists import Ints, firsts_of, interned
+from kraftline.spark.history.lives import moments
+from kraftline.spark.history.placed import HEALTH, NEVER, NONE, Flags, Placed, joined, starts
+from kraftline.spark.history.steps import Steps
+from kraftline.spark.history.troubles import BITS, MIN_ISR_BITS, min_isr_troubles
 
-_SPAN = ("kind", "topic", "topic_id", "partition", "broker", "detail", "there")
+KINDS: Final = tuple(BITS)
 
 
-def health(
-    staged: Staged, steps: DataFrame, lives: DataFrame, broker_events: DataFrame
-) -> DataFrame:
-    """The table `health`. `lives` are with min.insync.replicas."""
-    span = {name: F.col(name) for name in _SPAN if name != "there"}
-    events = united(
-        _of_partitions(steps),
-        _of_removals(steps),
-        _of_settings(steps, lives),
-        _of_brokers(broker_events),
-        staged.opened("health", {**span, "there": F.lit(True)}),
+class Turns(Struct):
+    """Events as columns: a row of a partition at the moment of the event, and `detail`, an index of
+    texts (-1: none)."""
+
+    rows: Placed
+    kind: Ints
+    is_on: Flags
+    detail: Ints
+
+    def take(self, chosen: Ints) -> Turns:
+        return Turns(
+            self.rows.take(chosen), self.kind[chosen], self.is_on[chosen], self.detail[chosen]
+        )
+
+    @property
+    def starts(self) -> Flags:
+        """Where the events of another partition or kind begin."""
+        return starts(self.rows.group, self.kind)
+
+
+class Unhealthy(Struct):
+    """Spans as columns; `valid_to` is NEVER where the trouble lasted to the end of its leg."""
+
+    turns: Turns
+    valid_to: Ints
+    valid_to_time: Ints
+    details: list[str]
+
+
+def unhealthy(placed: Placed, steps: Steps) -> Unhealthy:
+    """What was wrong with the partitions of a chunk."""
+    details = _Details(steps)
+    turns = _joined(
+        [
+            _opened(placed, details),
+            *_of_steps(steps, details),
+            *_of_removals(steps),
+            *_of_settings(steps, details),
+        ]
     )
-    return spans(events, staged.legs, HEALTH)
+    rows = turns.rows
+    turns = turns.take(np.lexsort((rows.index, rows.offset, turns.kind, rows.group)))
+    # Of several at one offset only the last counts, and one that changes nothing does not.
+    again = turns.rows.at_offset == np.roll(turns.rows.at_offset, -1)
+    turns = turns.take(np.flatnonzero(_lasts(turns) | ~again))
+    was_on = np.roll(turns.is_on, 1) & ~turns.starts
+    turns = turns.take(np.flatnonzero(turns.is_on != was_on))
+    is_last = _lasts(turns)
+    valid_to = np.where(is_last, NEVER, np.roll(turns.rows.at_offset, -1))
+    valid_to_time = np.where(is_last, NONE, np.roll(turns.rows.at_time, -1))
+    on = np.flatnonzero(turns.is_on)
+    return Unhealthy(turns.take(on), valid_to[on], valid_to_time[on], details.texts)
 
 
-def _of_partitions(steps: DataFrame) -> DataFrame:
-    turned = F.col("troubles").bitwiseXOR(F.col("troubles_before"))
-    found = steps.where(~F.col("opened") & (turned != 0)).withColumn("turned", turned)
-    return _events(found, _details())
+def _lasts(turns: Turns) -> Flags:
+    return np.roll(turns.starts, -1)
 
 
-def _of_removals(steps: DataFrame) -> DataFrame:
+def _joined(found: list[Turns]) -> Turns:
+    return Turns(
+        joined([each.rows for each in found]),
+        np.concatenate([each.kind for each in found]),
+        np.concatenate([each.is_on for each in found]),
+        np.concatenate([each.detail for each in found]),
+    )
+
+
+def _opened(placed: Placed, details: _Details) -> Turns:
+    """Rows that were open after the last build."""
+    rows = placed.where((placed.how == HEALTH) & (placed.life >= 0))
+    chosen = pa.array(rows.row)
+    kinds = placed.table.column("kind").take(chosen).to_pylist()
+    texts = placed.table.column("detail").take(chosen).to_pylist()
+    numbers = np.array([KINDS.index(kind) for kind in kinds], np.int64)
+    told = np.array([details.number(text) for text in texts], np.int64)
+    return Turns(rows, numbers, np.ones(len(kinds), bool), told)
+
+
+def _of_steps(steps: Steps, details: _Details) -> Iterator[Turns]:
+    turned = np.where(steps.at.opened, 0, steps.troubles ^ steps.troubles_before)
+    yield from _each(steps, turned, steps.troubles, steps.at, details, steps.min_isr)
+
+
+def _of_removals(steps: Steps) -> Iterator[Turns]:
     """With its topic a partition's troubles are over."""
+    lives = steps.at.lives
+    ended = np.flatnonzero((steps.next_at == NEVER) & lives.removed[steps.at.life])
+    rows = steps.at.take(ended)
+    rows.at_offset, rows.at_time = lives.ended_at[rows.life], lives.ended_time[rows.life]
+    rows.offset, rows.index = rows.at_offset, np.zeros(len(ended), np.int64)
     # A row that was open may have come to its min.insync.replicas later than it began.
-    over = F.col("troubles").bitwiseOR(F.lit(MIN_ISR_BITS))
-    ended = steps.where(F.col("next_at").isNull() & F.col("removed")).withColumns(
-        {
-            "turned": over,
-            "troubles": F.lit(0),
-            "offset": F.col("ended_at"),
-            "index": F.lit(0),
-            "at_offset": F.col("ended_at"),
-            "at_time": F.col("ended_time"),
-        }
-    )
-    return _events(ended, {})
+    over = steps.troubles[ended] | MIN_ISR_BITS
+    for number, kind in enumerate(KINDS):
+        chosen = np.flatnonzero(over & BITS[kind])
+        if len(chosen):
+            none = np.full(len(chosen), -1)
+            kinds = np.full(len(chosen), number)
+            yield Turns(rows.take(chosen), kinds, np.zeros(len(chosen), bool), none)
 
 
-def _of_settings(steps: DataFrame, lives: DataFrame) -> DataFrame:
+def _of_settings(steps: Steps, details: _Details) -> Iterator[Turns]:
     """Partitions that stood still while min.insync.replicas changed."""
-    changes = lives.select(
-        *LIFE,
-        "topic_min_isr",
-        "default_min_isr",
-        F.explode(moments()).alias("moment"),
-    )
-    in_sync = F.size("isr")
-    wanted = wanted_replicas(F.col("replicas"), F.col("adding_replicas"))
-    at = F.col("moment")["offset"]
-    met = (
-        partition_rows(steps)
-        .drop("min_isr")
-        .join(F.broadcast(changes), [*LIFE])
-        .where(
-            (F.col("at_offset") < at)
-            & (F.col("valid_to_offset").isNull() | (at < F.col("valid_to_offset")))
-        )
-        .withColumns({"min_isr": min_isr_at(at), "min_isr_before": min_isr_before(at)})
-        .withColumns(
-            {
-                "troubles": min_isr_troubles(in_sync, wanted, F.col("min_isr")),
-                "troubles_before": min_isr_troubles(in_sync, wanted, F.col("min_isr_before")),
-            }
-        )
-        .withColumns(
-            {
-                "turned": F.col("troubles").bitwiseXOR(F.col("troubles_before")),
-                "at_offset": at,
-                "at_time": F.col("moment")["time"],
-                "offset": at,
-                "index": F.lit(0),
-            }
-        )
-    )
-    return _events(met.where(F.col("turned") != 0), _details())
+    at, valid_to = steps.at, steps.valid_to[0]
+    is_row = steps.rows
+    sizes = steps.values.sizes()
+    in_sync = sizes[steps.lists["isr"]]
+    wanted = sizes[steps.lists["replicas"]] - sizes[steps.lists["adding_replicas"]]
+    for chosen, moment, time in _settings(at):
+        met = chosen[(at.at_offset[chosen] < moment) & (moment < valid_to[chosen]) & is_row[chosen]]
+        if not len(met):
+            continue
+        rows = at.take(met)
+        now = rows.min_isr(np.full(len(met), moment))
+        was = rows.min_isr(np.full(len(met), moment - 1))
+        bits = min_isr_troubles(in_sync[met], wanted[met], now)
+        turned = bits ^ min_isr_troubles(in_sync[met], wanted[met], was)
+        rows.at_offset, rows.at_time = np.full(len(met), moment), np.full(len(met), time)
+        rows.offset, rows.index = rows.at_offset, np.zeros(len(met), np.int64)
+        yield from _each(steps, turned, bits, rows, details, now, met)
 
 
-def _of_brokers(events: DataFrame) -> DataFrame:
-    is_there = F.col("there")
-    down = F.when(is_there, F.col("fenced") | F.col("in_controlled_shutdown"))
-    detail = (
-        F.when(~is_there, F.lit("unregistered"))
-        .when(F.col("in_controlled_shutdown"), F.lit("shutting down"))
-        .otherwise(F.lit("fenced"))
-    )
-    nothing = F.lit(None).cast("string")
-    told = events.where(~F.col("opened") & (is_there | F.col("before").isNotNull()))
-    return told.select(
-        *MOMENT,
-        F.lit(BROKER_DOWN).alias("kind"),
-        nothing.alias("topic"),
-        nothing.alias("topic_id"),
-        F.lit(None).cast("int").alias("partition"),
-        "broker",
-        detail.alias("detail"),
-        F.coalesce(down, F.lit(True)).alias("there"),
-    )
+def _settings(at: Placed) -> Iterator[tuple[Ints, int, int]]:
+    """Steps of topics whose setting changed, and when."""
+    for number, leg in enumerate(at.legs):
+        for offset, time in moments(leg.min_isr):
+            yield np.flatnonzero(at.leg == number), offset, NONE if time is None else time
+    for number, life in enumerate(at.lives.all):
+        if life.min_isr:
+            here = np.flatnonzero(at.life == number)
+            for offset, time in moments(life.min_isr):
+                yield here, offset, NONE if time is None else time
 
 
-def _events(found: DataFrame, details: dict[str, Column]) -> DataFrame:
-    """A row for every bit of `turned`, on or off as `troubles` has it."""
-
-    def has(column: str, kind: str) -> Column:
-        return F.col(column).bitwiseAND(F.lit(BITS[kind])) != 0
-
-    each = F.array_compact(
-        F.array(
-            *(
-                F.when(
-                    has("turned", kind),
-                    F.struct(
-                        F.lit(kind).alias("kind"),
-                        has("troubles", kind).alias("there"),
-                        details.get(kind, F.lit(None)).cast("string").alias("detail"),
-                    ),
-                )
-                for kind in BITS
-            )
-        )
-    )
-    return found.select(
-        *MOMENT, "topic", "topic_id", "partition", F.explode(each).alias("each")
-    ).select(
-        *MOMENT,
-        F.col("each")["kind"].alias("kind"),
-        "topic",
-        "topic_id",
-        "partition",
-        F.lit(None).cast("int").alias("broker"),
-        F.col("each")["detail"].alias("detail"),
-        F.col("each")["there"].alias("there"),
-    )
+def _each(
+    steps: Steps,
+    turned: Ints,
+    bits: Ints,
+    rows: Placed,
+    details: _Details,
+    min_isr: Ints,
+    of: Ints | None = None,
+) -> Iterator[Turns]:
+    """Events for every bit of `turned`, on or off as `bits` has it; `of` are the steps of the
+    rows, where they are not all."""
+    for number, kind in enumerate(KINDS):
+        chosen = np.flatnonzero(turned & BITS[kind])
+        if len(chosen):
+            is_on = (bits[chosen] & BITS[kind]) != 0
+            step = chosen if of is None else of[chosen]
+            told = details.of(kind, step, min_isr[chosen])
+            yield Turns(rows.take(chosen), np.full(len(chosen), number), is_on, told)
 
 
-def _details() -> dict[str, Column]:
-    """What to know of a trouble when it begins."""
+class _Details:
+    """What to know of a trouble when it begins: texts, each made once."""
 
-    def listed(column: str) -> Column:
-        return F.array_join(F.col(column), ", ")
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self.texts: list[str] = []
+        self._numbers: dict[str, int] = {}
+        sizes = steps.values.sizes()
+        lists = steps.lists
+        self._in_sync = sizes[lists["isr"]]
+        self._wanted = sizes[lists["replicas"]] - sizes[lists["adding_replicas"]]
 
-    leader, preferred = F.col("leader"), F.get(F.col("replicas"), F.lit(0))
-    in_sync = F.concat(
-        F.size("isr").cast("string"),
-        F.lit(" of "),
-        wanted_replicas(F.col("replicas"), F.col("adding_replicas")).cast("string"),
-        F.lit(" in sync"),
-    )
-    least = F.concat(in_sync, F.lit(", min.insync.replicas is "), F.col("min_isr").cast("string"))
-    was_led = F.col("before_leader").isNotNull() & (F.col("before_leader") != NO_LEADER)
-    adding = F.when(
-        F.size("adding_replicas") > 0, F.concat(F.lit("adding "), listed("adding_replicas"))
-    )
-    removing = F.when(
-        F.size("removing_replicas") > 0, F.concat(F.lit("removing "), listed("removing_replicas"))
-    )
-    return {
-        OFFLINE: F.when(was_led, F.concat(F.lit("was led by "), F.col("before_leader"))),
-        UNDER_REPLICATED: in_sync,
-        UNDER_MIN_ISR: least,
-        AT_MIN_ISR: least,
-        RECOVERING_STATE: F.concat(F.lit("led by "), leader),
-        REASSIGNING: F.concat_ws(", ", adding, removing),
-        NOT_PREFERRED: F.concat(F.lit("led by "), leader, F.lit(", preferred is "), preferred),
-    }
+    def number(self, text: str | None) -> int:
+        if text is None:
+            return -1
+        found = self._numbers.get(text)
+        if found is None:
+            found = self._numbers[text] = len(self.texts)
+            self.texts.append(text)
+        return found
+
+    def of(self, kind: str, step: Ints, min_isr: Ints) -> Ints:
+        columns, say = self._said(kind, step, min_isr)
+        codes = interned(*columns)
+        firsts = firsts_of(codes)
+        values = zip(*(column[firsts].tolist() for column in columns), strict=True)
+        return np.array([self.number(say(*each)) for each in values], np.int64)[codes]
+
+    def _said(
+        self, kind: str, step: Ints, min_isr: Ints
+    ) -> tuple[tuple[Ints, ...], Callable[..., str | None]]:
+        steps, values = self._steps, self._steps.values.values
+        leader = steps.leader[step]
+        match kind:
+            case _ if kind == OFFLINE:
+                before = np.where(steps.had_before, steps.leader[steps.before], NO_LEADER)[step]
+                return (before,), _was_led
+            case _ if kind == UNDER_REPLICATED:
+                return (self._in_sync[step], self._wanted[step]), _in_sync
+            case _ if kind in (UNDER_MIN_ISR, AT_MIN_ISR):
+                return (self._in_sync[step], self._wanted[step], min_isr), _least
+            case _ if kind == RECOVERING_STATE:
+                return (leader,), lambda leader: f"led by {leader}"
+            case _ if kind == REASSIGNING:
+                moving = steps.lists["adding_replicas"], steps.lists["removing_replicas"]
+
+                def moves(adding: int, removing: int) -> str:
+                    said = (("adding", values[adding]), ("removing", values[removing]))
+                    return ", ".join(f"{how} {_listed(who)}" for how, who in said if who)
+
+                return tuple(each[step] for each in moving), moves
+            case _:
+                assert kind == NOT_PREFERRED
+                preferred = self._steps.values.firsts(NO_LEADER)[steps.lists["replicas"][step]]
+                return (leader, preferred), lambda led, by: f"led by {led}, preferred is {by}"
+
+
+def _was_led(leader: int) -> str | None:
+    return None if leader == NO_LEADER else f"was led by {leader}"
+
+
+def _in_sync(count: int, wanted: int) -> str:
+    return f"{count} of {wanted} in sync"
+
+
+def _least(count: int, wanted: int, least: int) -> str:
+    return f"{_in_sync(count, wanted)}, min.insync.replicas is {least}"
+
+
+def _listed(brokers: tuple[int, ...]) -> str:
+    return ", ".join(map(str, brokers))

@@ -1,263 +1,302 @@
-"""Partitions: whole records, and changes that say only what is different.
+"""All that is made of partitions, from rows that come in their order: the table itself, what was
+unhealthy, what changed, and what happened to their topics.
 
-One exchange by topic and one sort serve all that is made of partitions: the table, what changed,
-and what was unhealthy. `partition_steps` is that pass; the rest selects from it.
+Rows are taken a chunk at a time, cut between two partitions: a chunk is columns of numbers, and
+nothing is done row by row.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, Window, WindowSpec
-from pyspark.sql import functions as F
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from kraftline.lake.tables import PARTITIONS
-from kraftline.metadata.partition import MIGRATING, NO_LEADER_CHANGE, RECOVERED, RECOVERING
-from kraftline.spark.history.min_isr import min_isr_at, min_isr_before
-from kraftline.spark.history.staged import MOMENT, Staged, fields, united
-from kraftline.spark.history.topics import LIFE, inside_life
-from kraftline.spark.history.troubles import troubles
-from kraftline.spark.history.validity import ORDER, as_rows, last_at_offset, with_leg_ends
+from kraftline.lake.tables import CHANGES, CLOSED, HEALTH, OPEN, PARTITIONS, TIME, Table
+from kraftline.schema.uuids import Uuid
+from kraftline.spark.history.around import Around
+from kraftline.spark.history.health import KINDS, unhealthy
+from kraftline.spark.history.lists import Ints
+from kraftline.spark.history.lives import Life, OverGap
+from kraftline.spark.history.out import TablesOut
+from kraftline.spark.history.placed import LIFE, NEVER, NONE, Flags, Placed, placed
+from kraftline.spark.history.rows import Rows, plain_schema
+from kraftline.spark.history.steps import Steps, steps_of
+from kraftline.spark.history.telling import in_full, registration, told
+from kraftline.spark.history.topics import First, Topic
 
-LISTS: Final = (
-    "replicas",
-    "isr",
-    "adding_replicas",
-    "removing_replicas",
-    "elr",
-    "last_known_elr",
-    "directories",
-)
-# What a change may leave out.
-_CARRIED: Final = (*LISTS, "leader", "leader_recovery_state")
-
-WHOLE: Final = 0  # a Partition record, or a row that was open
-CHANGE: Final = 1
-CLEAR: Final = 2  # its ELR was cleared, by a ClearElr record of its topic or of all
+_CHUNK: Final = 1 << 17
+_ENTITY: Final = ("cluster_id", "topic_id", "leg", "partition")
 
 
-def partition_steps(staged: Staged, lives: DataFrame) -> DataFrame:
-    """A row per record of a partition: MOMENT, LIFE, topic, partition, `how` (WHOLE, CHANGE,
-    CLEAR), the columns of the table as they are after it, next_at and next_time (of the next
-    record, null for the last), ended_at/_time and removed (of its topic), and as it was before:
-    `had_before`, before_leader, before_recovery, and where they differ before_isr and `before`
-    (the other lists); `troubles` and `troubles_before` as bits.
-    """
-    placed = in_lives(_records(staged), lives)
-    partition = Window.partitionBy(*LIFE, "partition").orderBy(*ORDER)
-    if staged.has("CLEAR_ELR_RECORD"):
-        placed = _with_clears(placed, _clears(staged, lives), partition)
-    return _compared(_merged(placed, partition), partition)
+class Partitions:
+    """A task's share of the partitions. `take` its batches, then `finish`."""
 
+    def __init__(self, arounds: Mapping[str, Around], out: TablesOut) -> None:
+        self._arounds, self._out = arounds, out
+        self._waiting: list[pa.RecordBatch] = []
+        self._topics: dict[tuple[str, str], Topic] = {}
+        self._rows: dict[str, Rows] = {}
 
-def partitions(steps: DataFrame, legs: DataFrame) -> DataFrame:
-    """The table `partitions`."""
-    return as_rows(with_leg_ends(partition_rows(steps), legs), PARTITIONS)
+    def take(self, batch: pa.RecordBatch) -> None:
+        self._waiting.append(batch)
+        if sum(each.num_rows for each in self._waiting) >= _CHUNK:
+            whole = pa.Table.from_batches(self._waiting)
+            cut = _last_cut(whole)
+            self._waiting = whole.slice(cut).to_batches()
+            if cut:
+                self._chunk(whole.slice(0, cut))
 
+    def finish(self) -> None:
+        if self._waiting:
+            self._chunk(pa.Table.from_batches(self._waiting))
+        self._tell(list(self._topics))
+        for rows in self._rows.values():
+            rows.flush()
 
-def partition_rows(steps: DataFrame) -> DataFrame:
-    """The steps that make a row: the last at their offset, of a topic that outlasts it."""
-    ends = steps.where(last_at_offset(F.col("next_at"))).withColumns(
-        {
-            "valid_to_offset": F.coalesce("next_at", "ended_at"),
-            "valid_to_time": F.coalesce("next_time", "ended_time"),
+    def _chunk(self, table: pa.Table) -> None:
+        table = table.combine_chunks()
+        self._look_at_topics(table)
+        lives = {
+            (topic.cluster_id, topic.topic_id, leg): found
+            for topic in self._topics.values()
+            for leg, found in topic.lives.items()
         }
-    )
-    lasting = F.col("at_offset") < F.col("valid_to_offset")
-    return ends.where(F.col("valid_to_offset").isNull() | lasting)
+        rows = placed(table, self._arounds, lives)
+        steps = steps_of(rows)
+        self._write_partitions(steps)
+        self._write_health(rows, steps)
+        self._write_changes(steps)
+        self._note(steps)
+        # The last topic may go on in the next chunk.
+        self._tell(list(self._topics)[:-1])
+
+    def _look_at_topics(self, table: pa.Table) -> None:
+        said = table.filter(pc.greater_equal(table.column("how"), LIFE))
+        columns = (said.column(name).to_pylist() for name in ("cluster_id", "how", "payload"))
+        for cluster_id, how, payload in zip(*columns, strict=True):
+            kind = Life if how == LIFE else OverGap
+            found: Life | OverGap = msgspec.msgpack.decode(payload, type=kind)
+            key = cluster_id, found.topic_id
+            topic = self._topics.get(key)
+            if topic is None:
+                topic = self._topics[key] = Topic(*key, {}, [], {}, {}, {}, {})
+            if isinstance(found, Life):
+                topic.lives.setdefault(found.leg, []).append(found)
+            else:
+                topic.over_gap.append(found)
+
+    def _tell(self, keys: Iterable[tuple[str, str]]) -> None:
+        for key in keys:
+            topic = self._topics.pop(key)
+            topic.tell(self._arounds[topic.cluster_id], self._rows_of(topic.cluster_id))
+
+    def _rows_of(self, cluster_id: str) -> Rows:
+        rows = self._rows.get(cluster_id)
+        if rows is None:
+            rows = self._rows[cluster_id] = Rows(cluster_id, self._out)
+        return rows
+
+    def _write_partitions(self, steps: Steps) -> None:
+        chosen = np.flatnonzero(steps.rows)
+        valid_to, valid_to_time = steps.valid_to
+        rows = steps.at.take(chosen)
+        lists = steps.values.arrow()
+        ids = pa.array(steps.ids, pa.string())
+        # Lists of numbers of directories, as lists of the directories themselves.
+        directories = pa.ListArray.from_arrays(lists.offsets, _named(lists.values, ids))
+        columns = {
+            **_names(rows),
+            "leader": pa.array(steps.leader[chosen]),
+            "leader_epoch": pa.array(steps.leader_epoch[chosen]),
+            "partition_epoch": pa.array(steps.partition_epoch[chosen]),
+            "leader_recovery_state": pa.array(steps.recovery[chosen]),
+            **{
+                name: (directories if name == "directories" else lists).take(
+                    pa.array(codes[chosen])
+                )
+                for name, codes in steps.lists.items()
+            },
+            **_validity(rows, valid_to[chosen], valid_to_time[chosen]),
+        }
+        self._write(PARTITIONS, rows, columns, valid_to[chosen] == NEVER)
+
+    def _write_health(self, placed: Placed, steps: Steps) -> None:
+        found = unhealthy(placed, steps)
+        rows, turns = found.turns.rows, found.turns
+        ends = _or([leg.leg.next_base_offset for leg in placed.legs], NEVER)
+        times = _or([leg.leg.next_base_time for leg in placed.legs], NONE)
+        lasts = found.valid_to == NEVER
+        valid_to = np.where(lasts, ends[rows.leg], found.valid_to)
+        valid_to_time = np.where(lasts, times[rows.leg], found.valid_to_time)
+        no_detail = turns.detail < 0
+        detail = pa.array(np.where(no_detail, 0, turns.detail), mask=no_detail)
+        columns = {
+            **_names(rows),
+            "kind": pa.array(KINDS, pa.string()).take(pa.array(turns.kind)),
+            "broker": pa.nulls(len(rows.row), pa.int32()),
+            "detail": pa.array(found.details, pa.string()).take(detail),
+            **_validity(rows, valid_to, valid_to_time),
+        }
+        self._write(HEALTH, rows, columns, valid_to == NEVER)
+
+    def _write_changes(self, steps: Steps) -> None:
+        found = told(steps)
+        rows = steps.at.take(found.step)
+        names = _names(rows)
+        number = names["partition"].cast(pa.string())
+        subject = pc.binary_join_element_wise(names["topic"], number, "-")
+        columns = {
+            **found.columns,
+            "topic": names["topic"],
+            "partition": names["partition"],
+            "subject": subject,
+            "text": in_full(found, subject),
+            "name": pa.nulls(len(found.step), pa.string()),
+            "offset": pa.array(rows.at_offset),
+            "time": _times(rows.at_time),
+            "epoch": _nullable(rows.epoch),
+            "committed": pa.array(_committed(rows)),
+        }
+        self._write(CHANGES, rows, columns, None)
+
+    def _write(
+        self, table: Table, rows: Placed, columns: Mapping[str, pa.Array], is_open: Flags | None
+    ) -> None:
+        schema = plain_schema(table.name)
+        arrays = [_plain(columns[f.name]).cast(f.type) for f in schema]
+        batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
+        code = rows.leg * 2 + (0 if is_open is None else is_open)
+        for value in np.unique(code).tolist():
+            leg, opened = divmod(value, 2)
+            chosen = batch if (code == value).all() else batch.filter(pa.array(code == value))
+            state = None if is_open is None else OPEN if opened else CLOSED
+            self._out.write(table.name, rows.clusters[leg], state, chosen)
+
+    def _note(self, steps: Steps) -> None:
+        """What is said of topics when all of their partitions are known."""
+        at, values = steps.at, steps.values.values
+        lives = at.lives.all
+
+        def topic_of(step: int) -> Topic:
+            life = lives[at.life[step]]
+            return self._topics[at.clusters[at.leg[step]], life.topic_id]
+
+        def key_of(step: int) -> tuple[int, int, int]:
+            life = lives[at.life[step]]
+            return life.leg, life.offset, life.index
+
+        for step in np.flatnonzero(~steps.had_before).tolist():
+            first = First(
+                int(at.offset[step]),
+                _none(at.unit[step]),
+                int(at.at_offset[step]),
+                _none(at.at_time[step]),
+                _none(at.epoch[step]),
+                int(at.partition[step]),
+                values[steps.lists["replicas"][step]],
+            )
+            topic_of(step).firsts.setdefault(key_of(step), []).append(first)
+        gone = (steps.next_at == NEVER) & at.lives.removed[at.life]
+        for step in np.flatnonzero(gone).tolist():
+            factor = len(values[steps.lists["replicas"][step]])
+            topic_of(step).lasts.setdefault(key_of(step), {})[int(at.partition[step])] = factor
+        self._note_gaps(steps)
+
+    def _note_gaps(self, steps: Steps) -> None:
+        at = steps.at
+        ids = [Uuid.parse(each) for each in steps.ids]
+        is_row, valid_to = steps.rows, steps.valid_to[0]
+        for number, leg in enumerate(at.legs):
+            gap_offset = leg.leg.next_base_offset
+            if gap_offset is None:
+                continue
+            here = np.array([name == at.clusters[number] for name in at.clusters])[at.leg]
+            sides = (
+                ("was", (at.leg == number) & (valid_to == gap_offset)),
+                ("now", here & (at.at_offset == gap_offset)),
+            )
+            for side, chosen in sides:
+                for step in np.flatnonzero(chosen & is_row).tolist():
+                    life = at.lives.all[at.life[step]]
+                    topic = self._topics[at.clusters[number], life.topic_id]
+                    known = getattr(topic, side).setdefault(leg.leg.leg, {})
+                    known[int(at.partition[step])] = registration(
+                        steps,
+                        step,
+                        ids,
+                        leader_epoch=int(steps.leader_epoch[step]),
+                        partition_epoch=int(steps.partition_epoch[step]),
+                    )
 
 
-def _records(staged: Staged) -> DataFrame:
-    whole, change = fields("PARTITION_RECORD"), fields("PARTITION_CHANGE_RECORD")
-    none = F.array().cast("array<int>")
-    said = {
-        "PARTITION_RECORD": {
-            "how": F.lit(WHOLE),
-            "topic_id": whole["topic_id"],
-            "partition": whole["partition_id"],
-            "replicas": whole["replicas"],
-            "isr": whole["isr"],
-            "adding_replicas": F.coalesce(whole["adding_replicas"], none),
-            "removing_replicas": F.coalesce(whole["removing_replicas"], none),
-            "leader": whole["leader"],
-            "leader_recovery_state": whole["leader_recovery_state"],
-            "leader_epoch": whole["leader_epoch"],
-            "partition_epoch": whole["partition_epoch"],
-            "elr": F.coalesce(whole["eligible_leader_replicas"], none),
-            "last_known_elr": F.coalesce(whole["last_known_elr"], none),
-            "directories": F.coalesce(whole["directories"], none.cast("array<string>")),
-        },
-        "PARTITION_CHANGE_RECORD": {
-            "how": F.lit(CHANGE),
-            "topic_id": change["topic_id"],
-            "partition": change["partition_id"],
-            "replicas": change["replicas"],
-            "isr": change["isr"],
-            "adding_replicas": change["adding_replicas"],
-            "removing_replicas": change["removing_replicas"],
-            "leader": F.nullif(change["leader"], F.lit(NO_LEADER_CHANGE)),
-            "leader_recovery_state": F.nullif(
-                change["leader_recovery_state"], F.lit(-1).cast("tinyint")
-            ),
-            "elr": change["eligible_leader_replicas"],
-            "last_known_elr": change["last_known_elr"],
-            "directories": change["directories"],
-        },
+def _last_cut(table: pa.Table) -> int:
+    """Where the last partition of a table begins."""
+    last = table.num_rows - 1
+    same: Flags | None = None
+    for name in _ENTITY:
+        column = table.column(name)
+        equal = pc.equal(column, column[last]).to_numpy()
+        same = equal if same is None else same & equal
+    assert same is not None
+    return int(np.argmax(same))
+
+
+def _names(rows: Placed) -> dict[str, pa.Array]:
+    """Of partitions that are in a life."""
+    topics = pa.array([life.topic for life in rows.lives.all], pa.string())
+    ids = pa.array([life.topic_id for life in rows.lives.all], pa.string())
+    life = pa.array(rows.life)
+    return {
+        "topic": topics.take(life),
+        "topic_id": ids.take(life),
+        "partition": pa.array(rows.partition),
     }
-    own = [name for name in said["PARTITION_RECORD"] if name != "how"]
-    opened = {"how": F.lit(WHOLE), **{name: F.col(name) for name in own}}
-    # One reading for each type: the files of a type hold only its own struct.
-    records = [staged.events({record_type: columns}) for record_type, columns in said.items()]
-    # What no controller writes is passed over, as Kafka's own replay does.
-    state = F.col("leader_recovery_state")
-    known = state.isNull() | state.isin(RECOVERED, RECOVERING)
-    named = F.col("replicas").isNotNull() & F.col("directories").isNotNull()
-    directories = F.size("directories")
-    fitting = ~named | (directories == 0) | (directories == F.size("replicas"))
-    return united(
-        *(found.where(known & fitting) for found in records), staged.opened("partitions", opened)
-    )
 
 
-def in_lives(rows: DataFrame, lives: DataFrame) -> DataFrame:
-    """Records of topics that were there, with the life that they fall into and the least in-sync
-    replicas at that moment and just before."""
-    kept = lives.select(
-        *LIFE,
-        "topic",
-        "next_offset",
-        "next_index",
-        "ended_at",
-        "ended_time",
-        "removed",
-        "began_unit",
-        "topic_min_isr",
-        "default_min_isr",
-    )
-    # Both sides meet where the windows want them: no second exchange.
-    joined = rows.join(kept.hint("shuffle_hash"), ["cluster_id", "leg", "topic_id"])
-    inside = joined.where(inside_life(F.col("offset"), F.col("index")))
-    return inside.withColumns(
-        {
-            "min_isr": min_isr_at(F.col("at_offset")),
-            "min_isr_before": min_isr_before(F.col("at_offset")),
-        }
-    ).drop("next_offset", "next_index", "topic_min_isr", "default_min_isr")
+def _named(numbers: pa.Array, ids: pa.Array) -> pa.Array:
+    """Texts for numbers, null where a number is none of theirs: of a list of brokers."""
+    found = numbers.to_numpy()
+    foreign = (found < 0) | (found >= len(ids))
+    return ids.take(pa.array(np.where(foreign, 0, found), mask=foreign))
 
 
-def _clears(staged: Staged, lives: DataFrame) -> DataFrame:
-    """ClearElr records by the life that they fall into."""
-    name = fields("CLEAR_ELR_RECORD")["topic_name"]
-    found = staged.events({"CLEAR_ELR_RECORD": {"name": name}})
-    named = (F.col("name") == "") | (F.col("name") == F.col("topic"))
-    kept = lives.select(*LIFE, "topic", "next_offset", "next_index")
-    joined = kept.join(F.broadcast(found), ["cluster_id", "leg"])
-    hit = joined.where(named & inside_life(F.col("offset"), F.col("index")))
-    return hit.drop("name", "topic", "next_offset", "next_index")
+def _validity(rows: Placed, valid_to: Ints, valid_to_time: Ints) -> dict[str, pa.Array]:
+    lasts = valid_to == NEVER
+    return {
+        "valid_from_offset": pa.array(rows.at_offset),
+        "valid_from_time": _times(rows.at_time),
+        "valid_to_offset": pa.array(np.where(lasts, 0, valid_to), mask=lasts),
+        "valid_to_time": _times(np.where(lasts, NONE, valid_to_time)),
+        "committed": pa.array(_committed(rows)),
+    }
 
 
-def _with_clears(placed: DataFrame, clears: DataFrame, partition: WindowSpec) -> DataFrame:
-    """Adds a row for each partition whose ELR a record cleared: where there was one to clear."""
-    since = F.col("offset").alias("since_offset"), F.col("index").alias("since_index")
-    moment = [name for name in MOMENT if name not in LIFE]
-    kept = [name for name in placed.columns if name not in (*moment, *_CARRIED, "how")]
-    there = placed.where(F.col("how") == WHOLE).select(*kept, *since)
-    later = (F.col("offset") > F.col("since_offset")) | (
-        (F.col("offset") == F.col("since_offset")) & (F.col("index") > F.col("since_index"))
-    )
-    empty = F.array().cast("array<int>")
-    cleared = there.join(clears, [*LIFE]).where(later).drop("since_offset", "since_index")
-    cleared = cleared.withColumns(
-        {
-            **{name: F.lit(None).cast(placed.schema[name].dataType) for name in _CARRIED},
-            "leader_epoch": F.lit(None).cast("int"),
-            "partition_epoch": F.lit(None).cast("int"),
-            "elr": empty,
-            "last_known_elr": empty,
-            "how": F.lit(CLEAR),
-        }
-    )
-    earlier = partition.rowsBetween(Window.unboundedPreceding, -1)
-
-    def had(column: str) -> Column:
-        some = F.when(F.col(column).isNotNull(), F.size(column) > 0)
-        return F.coalesce(F.last(some, ignorenulls=True).over(earlier), F.lit(False))
-
-    both = placed.unionByName(cleared).withColumn("has_elr", had("elr") | had("last_known_elr"))
-    return both.where((F.col("how") != CLEAR) | F.col("has_elr")).drop("has_elr")
+def _committed(rows: Placed) -> Flags:
+    ends = _or([leg.leg.committed_to for leg in rows.legs], NONE)
+    found: Flags = rows.at_offset < ends[rows.leg]
+    return found
 
 
-def _merged(placed: DataFrame, partition: WindowSpec) -> DataFrame:
-    """Every record with all that it leaves out from the records before it."""
-    so_far = partition.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    is_whole = F.col("how") == WHOLE
-    carried = {name: F.last(name, ignorenulls=True).over(so_far).alias(name) for name in _CARRIED}
-    plain = [name for name in placed.columns if name not in _CARRIED]
-    led = F.col("leader").isNotNull() & ~is_whole
-    return placed.select(
-        *plain,
-        *carried.values(),
-        F.count_if(is_whole).over(so_far).alias("wholes"),
-        F.count_if(~is_whole).over(so_far).cast("int").alias("changes"),
-        F.count_if(led).over(so_far).cast("int").alias("elections"),
-        (led | is_whole).alias("elected"),
-        F.lead("at_offset").over(partition).alias("next_at"),
-        F.lead("at_time").over(partition).alias("next_time"),
-    ).where("wholes > 0")
+def _or(values: Iterable[int | None], null: int) -> Ints:
+    return np.array([null if each is None else each for each in values], np.int64)
 
 
-def _compared(merged: DataFrame, partition: WindowSpec) -> DataFrame:
-    """Epochs counted up from the last whole record, and what was before."""
-    so_far = partition.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    directories = F.col("directories")
-    is_known = F.get(directories, F.lit(0)) != str(MIGRATING)
-    some_known = F.size(F.array_remove(directories, str(MIGRATING))) > 0
-    unknown = F.array_repeat(F.lit(str(MIGRATING)), F.size("replicas"))
-    # Whether they fit is not known before they are merged: where not, no controller wrote it.
-    fitting = F.size(directories) == F.size("replicas")
-    filled = F.when(fitting & (is_known | some_known), directories).otherwise(unknown)
-
-    def counted(epoch: str, count: str) -> Column:
-        base = F.when(F.col("how") == WHOLE, F.col(epoch) - F.col(count))
-        return F.last(base, ignorenulls=True).over(so_far) + F.col(count)
-
-    def before(column: str) -> Column:
-        return F.lag(column).over(partition)
-
-    steps = merged.withColumn("directories", filled).withColumns(
-        {
-            "leader_epoch": counted("leader_epoch", "elections"),
-            "partition_epoch": counted("partition_epoch", "changes"),
-            "before_leader": before("leader"),
-            "before_recovery": before("leader_recovery_state"),
-            **{f"before_{name}": before(name) for name in LISTS},
-        }
-    )
-    had_before = F.col("before_leader").isNotNull()
-    others = [name for name in LISTS if name != "isr"]
-    differs = F.lit(False)
-    for name in others:
-        differs = differs | (F.col(name) != F.col(f"before_{name}"))
-    was = F.struct(*(F.col(f"before_{name}").alias(name) for name in others))
-    now_bad = troubles({name: F.col(name) for name in (*LISTS, *_STATE)}, F.col("min_isr"))
-    was_bad = troubles(
-        {
-            **{name: F.col(f"before_{name}") for name in LISTS},
-            "leader": F.col("before_leader"),
-            "leader_recovery_state": F.col("before_recovery"),
-        },
-        F.col("min_isr_before"),
-    )
-    told = steps.withColumns(
-        {
-            "had_before": had_before,
-            "before": F.when(had_before & differs, was),
-            "troubles": now_bad,
-            "troubles_before": F.when(had_before, was_bad).otherwise(F.lit(0)),
-        }
-    ).withColumn("before_isr", F.when(F.col("isr") != F.col("before_isr"), F.col("before_isr")))
-    gone = ["wholes", "changes", "elections", "min_isr_before"]
-    return told.drop(*gone, *(f"before_{name}" for name in others))
+def _times(column: Ints) -> pa.Array:
+    return _nullable(column).cast(TIME)
 
 
-_STATE: Final = ("leader", "leader_recovery_state")
+def _nullable(column: Ints) -> pa.Array:
+    none = column == NONE
+    return pa.array(np.where(none, 0, column), mask=none)
+
+
+def _none(value: int) -> int | None:
+    return None if value == NONE else int(value)
+
+
+def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -1,87 +1,161 @@
-"""Topics: created by a record, gone with another; `lives` is what partitions and configs follow."""
+"""What happened to topics as a whole: created, deleted, grown, or another behind a gap."""
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
-from kraftline.spark.history.entities import Said
-from kraftline.spark.history.staged import Staged, fields, united
-from kraftline.spark.history.validity import ORDER
+from immutables import Map
+from msgspec import Struct
+from msgspec.structs import replace
 
-# What names a life within its cluster.
-LIFE = ("cluster_id", "leg", "topic_id", "life_offset", "life_index")
+from kraftline.inspect.cluster.difference import difference
+from kraftline.metadata import words
+from kraftline.metadata.image import MetadataDelta, MetadataImage, Provenance
+from kraftline.metadata.image.cluster import ClusterImage
+from kraftline.metadata.image.configs import TOPIC
+from kraftline.metadata.partition import PartitionRegistration
+from kraftline.metadata.words.values import HIDDEN
+from kraftline.schema.metadata.config_record import ConfigRecord
+from kraftline.schema.metadata.partition_record import PartitionRecord
+from kraftline.schema.metadata.topic_record import TopicRecord
+from kraftline.schema.uuids import Uuid
+from kraftline.spark.history.around import Around, Row
+from kraftline.spark.history.by_state import broker
+from kraftline.spark.history.lives import Life, OverGap
+from kraftline.spark.history.rows import Rows
 
-
-def topics() -> Said:
-    topic, gone = fields("TOPIC_RECORD"), fields("REMOVE_TOPIC_RECORD")
-    return {
-        "TOPIC_RECORD": (F.lit(True), {"topic": topic["name"], "topic_id": topic["topic_id"]}),
-        "REMOVE_TOPIC_RECORD": (F.lit(False), {"topic_id": gone["topic_id"]}),
-    }
-
-
-def topic_events(staged: Staged) -> DataFrame:
-    """Events with `topic_id`, `topic` and `there`."""
-    said = {
-        record_type: {**columns, "there": there}
-        for record_type, (there, columns) in topics().items()
-    }
-    columns = {"topic_id": F.col("topic_id"), "topic": F.col("topic"), "there": F.lit(True)}
-    return united(staged.events(said), staged.opened("topics", columns))
+Partitions = dict[int, PartitionRegistration]
 
 
-def lives(events: DataFrame, legs: DataFrame) -> DataFrame:
-    """A row per time that a topic was there: LIFE, topic, began_at/_time/_unit/_epoch and
-    ended_at/_time; `removed`, and where: removed_offset/_index/_unit/_epoch.
+class First(NamedTuple):
+    """The first record of a partition in a life of its topic."""
 
-    A Topic record begins a life without partitions, even if there was such a topic. `next_*` is
-    the event that ends it, `opened` whether it began before this build.
-    """
-    topic = Window.partitionBy("cluster_id", "leg", "topic_id").orderBy(*ORDER)
-
-    def following(column: str) -> Column:
-        return F.lead(column).over(topic)
-
-    found = events.select(
-        "cluster_id",
-        "leg",
-        "topic_id",
-        "topic",
-        "opened",
-        "there",
-        F.col("offset").alias("life_offset"),
-        F.col("index").alias("life_index"),
-        F.col("at_offset").alias("began_at"),
-        F.col("at_time").alias("began_time"),
-        F.col("unit").alias("began_unit"),
-        F.col("epoch").alias("began_epoch"),
-        following("offset").alias("next_offset"),
-        following("index").alias("next_index"),
-        following("at_offset").alias("next_at"),
-        following("at_time").alias("next_time"),
-        following("unit").alias("next_unit"),
-        following("epoch").alias("next_epoch"),
-        F.coalesce(~following("there"), F.lit(False)).alias("removed"),
-    ).where("there")
-    bases = legs.select("cluster_id", "leg", "next_base_offset", "next_base_time")
-    joined = found.join(F.broadcast(bases), ["cluster_id", "leg"])
-    return joined.withColumns(
-        {
-            "ended_at": F.coalesce("next_at", "next_base_offset"),
-            "ended_time": F.coalesce("next_time", "next_base_time"),
-        }
-    ).drop("there", "next_base_offset", "next_base_time")
+    offset: int
+    unit: int | None
+    at_offset: int
+    at_time: int | None
+    epoch: int | None
+    partition: int
+    replicas: tuple[int, ...]
 
 
-def inside_life(offset: Column, index: Column) -> Column:
-    """Whether something at that place of the log falls into a life."""
-    begun = (offset > F.col("life_offset")) | (
-        (offset == F.col("life_offset")) & (index >= F.col("life_index"))
+class Topic(Struct):
+    """A topic whose partitions are being replayed: its lives by leg, the first records of its
+    partitions and how many replicas they had last, by the place of the life in the log; and its partitions on both sides of a gap, by the leg before that."""
+
+    cluster_id: str
+    topic_id: str
+    lives: dict[int, list[Life]] = {}
+    over_gap: list[OverGap] = []
+    firsts: dict[tuple[int, int, int], list[First]] = {}
+    lasts: dict[tuple[int, int, int], dict[int, int]] = {}
+    was: dict[int, Partitions] = {}
+    now: dict[int, Partitions] = {}
+
+    def tell(self, around: Around, rows: Rows) -> None:
+        """All changes of the topic itself, as rows."""
+        for leg, lives in self.lives.items():
+            for life in lives:
+                self._life(life, around, leg, rows)
+        for gap in self.over_gap:
+            self._gap(gap, around, rows)
+
+    def _life(self, life: Life, around: Around, number: int, rows: Rows) -> None:
+        leg = around.legs[number].leg
+        key = number, life.offset, life.index
+        units: dict[int | None, list[First]] = {}
+        for first in sorted(self.firsts.get(key, ()), key=lambda first: first.offset):
+            units.setdefault(first.unit, []).append(first)
+        lasting = not life.removed or life.next_unit != life.began_unit
+        if life.began_unit is not None and lasting:
+            new = units.get(life.began_unit, [])
+            shape = _shape({first.partition: len(first.replicas) for first in new})
+            configs = {name: value or "" for name, value in life.configs}
+            change = words.topic_created(life.topic, Uuid.parse(life.topic_id), shape, configs)
+            after = {"topic_id": life.topic_id, "partitions": len(shape)}
+            at = life.began_at, life.began_time
+            rows.change(replace(change, after=after), leg, at, life.began_epoch)
+        total = 0
+        for unit, found in units.items():
+            total += len(found)
+            if unit is not None and unit != life.began_unit:
+                added = {
+                    found[0].partition + n: _partition(found[0].replicas) for n in range(len(found))
+                }
+                change = words.partitions_added(life.topic, added, total)
+                at = min(each.at_offset for each in found), _least(e.at_time for e in found)
+                epoch = _least(each.epoch for each in found)
+                rows.change(replace(change, after={"partitions": total}), leg, at, epoch)
+        if life.removed and life.ended_at is not None:
+            shape = _shape(self.lasts.get(key, {}))
+            change = words.topic_deleted(life.topic, Uuid.parse(life.topic_id), shape)
+            rows.change(change, leg, (life.ended_at, life.ended_time), life.next_epoch)
+
+    def _gap(self, gap: OverGap, around: Around, rows: Rows) -> None:
+        was, now = self.was.get(gap.leg, {}), self.now.get(gap.leg, {})
+        if gap.topic_was == gap.topic_now and was == now:
+            return
+        known = around.legs[gap.leg]
+        assert known.leg.next_base_offset is not None
+        at = known.leg.next_base_offset, known.leg.next_base_time
+        pairs = known.brokers_over_gap
+        sides = (
+            _image(gap, gap.topic_was, was, [one for one, _ in pairs]),
+            _image(gap, gap.topic_now, now, [other for _, other in pairs]),
+        )
+        for change in difference(*sides):
+            if not change.kind.startswith("broker."):
+                rows.change(change, known.leg, at, None)
+
+
+def _least(values: Iterable[int | None]) -> int | None:
+    return min((value for value in values if value is not None), default=None)
+
+
+def _shape(factors: Mapping[int, int]) -> Partitions:
+    """Partitions of which nothing counts but how many replicas they have."""
+    return {number: _partition(tuple(range(factors[number]))) for number in sorted(factors)}
+
+
+def _partition(replicas: tuple[int, ...]) -> PartitionRegistration:
+    return PartitionRegistration(replicas, (), (), 0, 0, 0)
+
+
+def _image(
+    gap: OverGap, name: str | None, partitions: Partitions, brokers: Iterable[Row | None]
+) -> MetadataImage:
+    """An image that has nothing but a topic, and the brokers for causes."""
+    known = {each.id: each for each in map(broker, brokers) if each}
+    delta = MetadataDelta(MetadataImage(cluster=ClusterImage(Map(known))))
+    if name is not None:
+        topic_id = Uuid.parse(gap.topic_id)
+        delta.replay(TopicRecord(name=name, topic_id=topic_id))
+        for number in sorted(partitions):
+            delta.replay(_whole(topic_id, number, partitions[number]))
+        # Configs of a topic that was there before are told of by themselves.
+        for key, value, is_secret in gap.configs if gap.topic_was is None else ():
+            # With a value that is not kept, since it would not be shown either.
+            shown = HIDDEN if is_secret else value
+            delta.replay(
+                ConfigRecord(resource_type=TOPIC, resource_name=name, name=key, value=shown)
+            )
+    return delta.apply(Provenance())
+
+
+def _whole(topic_id: Uuid, number: int, each: PartitionRegistration) -> PartitionRecord:
+    return PartitionRecord(
+        partition_id=number,
+        topic_id=topic_id,
+        replicas=each.replicas,
+        isr=each.isr,
+        removing_replicas=each.removing_replicas,
+        adding_replicas=each.adding_replicas,
+        leader=each.leader,
+        leader_recovery_state=each.leader_recovery_state,
+        leader_epoch=each.leader_epoch,
+        partition_epoch=each.partition_epoch,
+        directories=each.directories,
+        eligible_leader_replicas=each.elr,
+        last_known_elr=each.last_known_elr,
     )
-    not_over = (
-        F.col("next_offset").isNull()
-        | (offset < F.col("next_offset"))
-        | ((offset == F.col("next_offset")) & (index < F.col("next_index")))
-    )
-    return begun & not_over

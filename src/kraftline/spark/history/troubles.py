@@ -1,12 +1,10 @@
-"""What is wrong with a partition, as bits: the rules of `inspect.cluster.health`, as columns."""
+"""What is wrong with a partition, as bits: the rules of `inspect.cluster.health`, for many rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
+import numpy as np
 
 from kraftline.inspect.cluster.health import (
     AT_MIN_ISR,
@@ -18,6 +16,7 @@ from kraftline.inspect.cluster.health import (
     UNDER_REPLICATED,
 )
 from kraftline.metadata.partition import NO_LEADER, RECOVERING
+from kraftline.spark.history.lists import Ints
 
 BROKER_DOWN: Final = "broker down"
 # A bit each. Whether a directory is offline is a matter of brokers, and no kind of its own.
@@ -33,41 +32,34 @@ BITS: Final = {
 MIN_ISR_BITS: Final = BITS[UNDER_MIN_ISR] | BITS[AT_MIN_ISR]
 
 
-def troubles(state: Mapping[str, Column], min_isr: Column) -> Column:
-    """The bits of all that is wrong with a partition whose columns are given."""
-    in_sync = F.size(state["isr"])
-    wanted = wanted_replicas(state["replicas"], state["adding_replicas"])
-    leader, replicas = state["leader"], state["replicas"]
-    moving = (F.size(state["adding_replicas"]) > 0) | (F.size(state["removing_replicas"]) > 0)
-    preferred = F.coalesce(F.get(replicas, F.lit(0)), F.lit(NO_LEADER))
+def troubles(
+    *,
+    leader: Ints,
+    recovery: Ints,
+    preferred: Ints,
+    in_sync: Ints,
+    replicas: Ints,
+    adding: Ints,
+    removing: Ints,
+    min_isr: Ints,
+) -> Ints:
+    """The bits of all that is wrong. Lists are given by their sizes."""
+    wanted = replicas - adding
     found = {
         OFFLINE: leader == NO_LEADER,
         UNDER_REPLICATED: in_sync < wanted,
-        RECOVERING_STATE: state["leader_recovery_state"] == RECOVERING,
-        REASSIGNING: moving,
+        RECOVERING_STATE: recovery == RECOVERING,
+        REASSIGNING: (adding > 0) | (removing > 0),
         NOT_PREFERRED: (leader != NO_LEADER) & (leader != preferred),
     }
-    return _bits(found).bitwiseOR(min_isr_troubles(in_sync, wanted, min_isr))
-
-
-def min_isr_troubles(in_sync: Column, wanted: Column, min_isr: Column) -> Column:
-    """The bits that depend on min.insync.replicas, which may change by itself."""
-    least = F.least(min_isr, F.greatest(wanted, F.lit(1)))
-    return _bits(
-        {
-            UNDER_MIN_ISR: in_sync < least,
-            AT_MIN_ISR: (in_sync == least) & (least < wanted),
-        }
-    )
-
-
-def wanted_replicas(replicas: Column, adding: Column) -> Column:
-    """How many replicas a partition should have when nothing is being added."""
-    return F.size(replicas) - F.size(adding)
-
-
-def _bits(found: Mapping[str, Column]) -> Column:
-    total = F.lit(0)
+    bits = min_isr_troubles(in_sync, wanted, min_isr)
     for kind, is_so in found.items():
-        total = total + F.when(is_so, F.lit(BITS[kind])).otherwise(F.lit(0))
-    return total
+        bits = bits | np.where(is_so, BITS[kind], 0)
+    return bits
+
+
+def min_isr_troubles(in_sync: Ints, wanted: Ints, min_isr: Ints) -> Ints:
+    """The bits that depend on min.insync.replicas, which may change by itself."""
+    least = np.minimum(min_isr, np.maximum(wanted, 1))
+    under = np.where(in_sync < least, BITS[UNDER_MIN_ISR], 0)
+    return under | np.where((in_sync == least) & (least < wanted), BITS[AT_MIN_ISR], 0)

@@ -1,12 +1,11 @@
 """Changes of things by how they were and how they are, from rows of their history tables.
 
-Rows are JSON objects with the columns of the table; None where the thing was not, or is not, there.
+None where the thing was not, or is not, there; times are microseconds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from kraftline.lake.names import (
@@ -114,8 +113,7 @@ def _features_set(known: Row, was: Row | None, now: Row | None) -> list[Change |
 
 def _quotas(known: Row, was: Row | None, now: Row | None) -> list[Change | None]:
     entity = tuple((each["entity_type"], each["entity_name"]) for each in known["entity"])
-    # JSON has no infinity: Spark writes it as text.
-    before, after = (None if row is None else float(row["value"]) for row in (was, now))
+    before, after = (None if row is None else row["value"] for row in (was, now))
     return [words.quota_change(entity, known["key"], before, after)]
 
 
@@ -157,12 +155,8 @@ def _token(row: Row | None) -> DelegationToken | None:
         row["owner"],
         row["requester"],
         tuple(row["renewers"]),
-        *(_ms(row[name]) for name in ("issue_time", "max_time", "expiration_time")),
+        *(row[name] // 1000 for name in ("issue_time", "max_time", "expiration_time")),
     )
-
-
-def _ms(time: str) -> int:
-    return round(datetime.fromisoformat(time).timestamp() * 1000)
 
 
 _SAY: Final[

@@ -1,0 +1,279 @@
+"""Partitions step by step: every record with all that it leaves out from the records before it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from msgspec import Struct
+
+from kraftline.metadata.partition import MIGRATING, NO_LEADER, RECOVERED, RECOVERING
+from kraftline.spark.history.lists import (
+    NULL,
+    Ints,
+    Lists,
+    coded,
+    firsts_of,
+    interned,
+    texts_as_numbers,
+)
+from kraftline.spark.history.placed import (
+    CLEAR,
+    HEALTH,
+    NEVER,
+    NONE,
+    WHOLE,
+    Flags,
+    Placed,
+    numbers,
+    starts,
+)
+from kraftline.spark.history.troubles import troubles
+
+LISTS: Final = (
+    "replicas",
+    "isr",
+    "adding_replicas",
+    "removing_replicas",
+    "elr",
+    "last_known_elr",
+    "directories",
+)
+_OF_BROKERS: Final = LISTS[:-1]
+
+
+class Steps(Struct):
+    """A step per record. `at` are the rows, `lists` the codes of each step's lists (directories are
+    lists of numbers of `ids`), `before` the step before of the same life, -1 if there is none;
+    `next_at` is NEVER for the last."""
+
+    at: Placed
+    values: Lists
+    ids: list[str]
+    lists: dict[str, Ints]
+    leader: Ints
+    recovery: Ints
+    leader_epoch: Ints
+    partition_epoch: Ints
+    before: Ints
+    next_at: Ints
+    next_time: Ints
+    min_isr: Ints
+    troubles: Ints
+    troubles_before: Ints
+    state: Ints  # the same for steps whose lists, leader and recovery state are the same
+
+    @property
+    def had_before(self) -> Flags:
+        found: Flags = self.before >= 0
+        return found
+
+    @property
+    def valid_to(self) -> tuple[Ints, Ints]:
+        """Offset (NEVER: still) and time at which each step was over, or its topic."""
+        lives, life = self.at.lives, self.at.life
+        is_last = self.next_at == NEVER
+        return (
+            np.where(is_last, lives.ended_at[life], self.next_at),
+            np.where(is_last, lives.ended_time[life], self.next_time),
+        )
+
+    @property
+    def rows(self) -> Flags:
+        """The steps that make a row: the last at their offset, of a topic that outlasts it."""
+        found: Flags = (self.next_at != self.at.at_offset) & (self.at.at_offset < self.valid_to[0])
+        return found
+
+
+def steps_of(placed: Placed) -> Steps:
+    """The steps of a chunk."""
+    rows = placed.where((placed.how != HEALTH) & (placed.life >= 0))
+    codes, values, ids = _lists(rows.table, rows.row)
+    sizes = values.sizes()
+    leader, recovery = (_of(rows, name) for name in ("leader", "recovery"))
+    leader_epoch, partition_epoch = (_of(rows, f"{n}_epoch") for n in ("leader", "partition"))
+    fits = _fitting(codes, sizes, recovery)
+    rows = rows.where(fits)
+    codes = {name: found[fits] for name, found in codes.items()}
+    plain = (leader, recovery, leader_epoch, partition_epoch)
+    leader, recovery, leader_epoch, partition_epoch = (each[fits] for each in plain)
+
+    order = _with_clears(rows)
+    if order is not None:
+        rows, taken = order
+        # A row that was added says nothing but that its ELR is empty.
+        added = taken < 0
+        codes = {name: np.where(added, NULL, found[taken]) for name, found in codes.items()}
+        empty = values.code(())
+        codes["elr"] = np.where(added, empty, codes["elr"])
+        codes["last_known_elr"] = np.where(added, empty, codes["last_known_elr"])
+        leader, recovery, leader_epoch, partition_epoch = (
+            np.where(added, NONE, each[taken])
+            for each in (leader, recovery, leader_epoch, partition_epoch)
+        )
+        cleared = _clearing(rows, codes, values.sizes())
+        rows = rows.where(cleared)
+        codes = {name: found[cleared] for name, found in codes.items()}
+        plain = (leader, recovery, leader_epoch, partition_epoch)
+        leader, recovery, leader_epoch, partition_epoch = (each[cleared] for each in plain)
+
+    count = np.arange(len(rows.row))
+    is_start = starts(rows.group, rows.life)
+    start = np.maximum.accumulate(np.where(is_start, count, 0))
+    is_whole = rows.how == WHOLE
+    whole = _last(is_whole, start)
+    led = (leader != NONE) & ~is_whole
+    elections, changes = np.cumsum(led), np.cumsum(~is_whole)
+    ends = np.append(is_start[1:], True) if len(count) else is_start
+    following = np.minimum(count + 1, max(len(count) - 1, 0))
+    next_at = np.where(ends, NEVER, rows.at_offset[following])
+    next_time = np.where(ends, NONE, rows.at_time[following])
+    codes = {name: found[_last(found != NULL, start)] for name, found in codes.items()}
+    leader, recovery = (
+        leader[_last(leader != NONE, start)],
+        recovery[_last(recovery != NONE, start)],
+    )
+    leader_epoch = leader_epoch[whole] + elections - elections[whole]
+    partition_epoch = partition_epoch[whole] + changes - changes[whole]
+    # Nothing is known of a partition before it is said whole.
+    begun = whole >= 0
+    rows = rows.where(begun)
+    codes = {name: found[begun] for name, found in codes.items()}
+    codes["directories"] = _filled(codes["replicas"], codes["directories"], values, ids)
+    is_start = starts(rows.group, rows.life)
+    before = np.where(is_start, -1, np.arange(len(rows.row)) - 1)
+    steps = Steps(
+        rows,
+        values,
+        ids,
+        codes,
+        leader[begun],
+        recovery[begun],
+        leader_epoch[begun],
+        partition_epoch[begun],
+        before,
+        next_at[begun],
+        next_time[begun],
+        rows.min_isr(rows.at_offset),
+        *(count[:0],) * 3,
+    )
+    steps.troubles, steps.troubles_before = _troubles(steps)
+    steps.state = interned(*codes.values(), steps.leader, steps.recovery)
+    return steps
+
+
+def _of(rows: Placed, name: str) -> Ints:
+    return numbers(rows.table, name)[rows.row]
+
+
+def _lists(table: pa.Table, row: Ints) -> tuple[dict[str, Ints], Lists, list[str]]:
+    columns = {name: table.column(name).combine_chunks() for name in _OF_BROKERS}
+    directories, ids = texts_as_numbers(table.column("directories").combine_chunks())
+    codes, values = coded({**columns, "directories": directories})
+    return {name: found[row] for name, found in codes.items()}, values, ids
+
+
+def _fitting(codes: dict[str, Ints], sizes: Ints, recovery: Ints) -> Flags:
+    """Without what no controller writes: it is passed over, as Kafka's own replay does."""
+    known = (recovery == NONE) | (recovery == RECOVERED) | (recovery == RECOVERING)
+    replicas, directories = codes["replicas"], codes["directories"]
+    named = (replicas != NULL) & (directories != NULL)
+    fits = (sizes[directories] == 0) | (sizes[directories] == sizes[replicas])
+    found: Flags = known & (~named | fits)
+    return found
+
+
+def _last(chosen: Flags, start: Ints) -> Ints:
+    """For each row the last chosen one so far of its life, -1 if there is none."""
+    found = np.maximum.accumulate(np.where(chosen, np.arange(len(start)), -1), dtype=np.int64)
+    return np.where(found >= start, found, -1)
+
+
+def _with_clears(rows: Placed) -> tuple[Placed, Ints] | None:
+    """Rows with one added for each partition and record that cleared its topic's ELR, and where
+    each was before, -1 for those that are new; None where there are no such records."""
+    if not any(leg.clears for leg in rows.legs):
+        return None
+    first: dict[tuple[int, int], int] = {}
+    whole = np.flatnonzero(rows.how == WHOLE)
+    keys = zip(rows.group[whole].tolist(), rows.life[whole].tolist(), strict=True)
+    for at, key in zip(whole.tolist(), keys, strict=True):
+        first.setdefault(key, at)
+    added: list[tuple[int, ...]] = []
+    sources: list[int] = []
+    for (_, number), at in first.items():
+        life, leg = rows.lives.all[number], int(rows.leg[at])
+        since = int(rows.offset[at]), int(rows.index[at])
+        for clear in rows.legs[leg].clears:
+            place = clear.offset, clear.index
+            if clear.topic in ("", life.topic) and place > since and life.holds(*place):
+                time, unit, epoch = (
+                    NONE if each is None else each
+                    for each in (clear.at_time, clear.unit, clear.epoch)
+                )
+                added.append((*place, clear.at_offset, time, unit, epoch))
+                sources.append(at)
+    if not added:
+        return None
+    here, count = np.array(sources), len(rows.row)
+    columns = dict(zip(_CLEARED, np.array(added, np.int64).T, strict=True))
+    both = rows.take(np.concatenate([np.arange(count), here]))
+    for name, column in columns.items():
+        getattr(both, name)[count:] = column
+    both.how[count:] = CLEAR
+    both.opened[count:] = False
+    order = np.lexsort((both.index, both.offset, both.group))
+    taken = np.concatenate([np.arange(count), np.full(len(here), -1)])
+    return both.take(order), taken[order]
+
+
+_CLEARED: Final = ("offset", "index", "at_offset", "at_time", "unit", "epoch")
+
+
+def _clearing(rows: Placed, codes: dict[str, Ints], sizes: Ints) -> Flags:
+    """Without the clearing of what was empty."""
+    count = np.arange(len(rows.row))
+    start = np.maximum.accumulate(np.where(starts(rows.group, rows.life), count, 0))
+    had = np.zeros(len(count), bool)
+    for name in ("elr", "last_known_elr"):
+        said = _last(codes[name] != NULL, start)
+        earlier = np.append(-1, said[:-1])
+        earlier = np.where(earlier >= start, earlier, -1)
+        had |= (earlier >= 0) & (sizes[codes[name][earlier]] > 0)
+    found: Flags = (rows.how != CLEAR) | had
+    return found
+
+
+def _filled(replicas: Ints, directories: Ints, values: Lists, ids: list[str]) -> Ints:
+    """Directories as a node has them: for all replicas, or none known."""
+    pairs = interned(replicas, directories)
+    migrating = str(MIGRATING)
+    if migrating not in ids:
+        ids.append(migrating)
+    nowhere = ids.index(migrating)
+    chosen = np.zeros(len(pairs), np.int64)
+    for pair, at in enumerate(firsts_of(pairs).tolist()):
+        named, of = values.values[directories[at]], values.values[replicas[at]]
+        some = any(each != nowhere for each in named)
+        is_whole = some and len(named) == len(of)
+        chosen[pair] = directories[at] if is_whole else values.code((nowhere,) * len(of))
+    return chosen[pairs]
+
+
+def _troubles(steps: Steps) -> tuple[Ints, Ints]:
+    sizes, firsts = steps.values.sizes(), steps.values.firsts(NO_LEADER)
+    lists = steps.lists
+    kept = {
+        "leader": steps.leader,
+        "recovery": steps.recovery,
+        "preferred": firsts[lists["replicas"]],
+        "in_sync": sizes[lists["isr"]],
+        "replicas": sizes[lists["replicas"]],
+        "adding": sizes[lists["adding_replicas"]],
+        "removing": sizes[lists["removing_replicas"]],
+    }
+    now = troubles(**kept, min_isr=steps.min_isr)
+    was = {name: column[steps.before] for name, column in kept.items()}
+    before = troubles(**was, min_isr=steps.at.min_isr(steps.at.at_offset - 1))
+    return now, np.where(steps.had_before, before, 0)
