@@ -83,6 +83,17 @@ def test_settings_are_a_fixture_to_override(tmp_path: Path) -> None:
     assert "6 passed" in run(tmp_path)
 
 
+def test_the_example_of_the_readme_is_a_test(tmp_path: Path) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    (example,) = (
+        block
+        for block in re.findall(r"```python\n(.*?)```", readme, re.S)
+        if "kafka_topic" in block
+    )
+    (tmp_path / "test_readme.py").write_text(example)
+    assert "6 passed" in run(tmp_path)
+
+
 def test_a_session_that_asks_for_no_node_imports_none(tmp_path: Path) -> None:
     (tmp_path / "test_none.py").write_text(
         "import sys\ndef test_it():\n    assert 'kraftline.node' not in sys.modules\n"

@@ -69,6 +69,7 @@ class Lifecycle:
         self._offline: set[Uuid] = set()
         self._is_registered = False
         self._is_ready = False
+        self._wants_fence = False
         self._wake = asyncio.Event()
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -103,6 +104,11 @@ class Lifecycle:
         if not task.cancelled() and task.exception() is not None:
             _logger.warning("the broker had left the cluster: %s", task.exception())
         self._become(BrokerState.SHUTTING_DOWN)
+
+    def fence(self, wanted: bool) -> None:
+        """Whether the broker wants to be fenced though it is ready."""
+        self._wants_fence = wanted
+        self._wake.set()
 
     def directory_failed(self, directory: Uuid) -> None:
         """Tell the controller that replicas in a log directory are gone."""
@@ -184,7 +190,7 @@ class Lifecycle:
             broker_id=self._registration.broker_id,
             broker_epoch=self.broker_epoch,
             current_metadata_offset=self._applied(),
-            want_fence=not self._is_ready,
+            want_fence=self._wants_fence or not self._is_ready,
             want_shut_down=self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN,
             offline_log_dirs=tuple(sorted(self._offline)),
             cordoned_log_dirs=None if self.state is BrokerState.STARTING else self._cordoned,

@@ -161,8 +161,7 @@ class Controller:
             )
         )
         # A broker of this node was in this process, so one that is said to be up is not.
-        self.sessions = self.sessions.expired(self.node_id)
-        await self._fence_stale()
+        await self.expire_session(self.node_id)
         if self._idle_ms > 0:
             self._every(self._idle_ms, self._say_nothing, "controller-no-op")
         self._looked = self._monotonic()
@@ -184,6 +183,11 @@ class Controller:
         # After a stall of this process nobody could have been heard: they get another chance.
         if not was_away:
             await self._fence_stale()
+
+    async def expire_session(self, broker: int) -> None:
+        """Fence a broker as if it had not been heard of for a session."""
+        self.sessions = self.sessions.expired(broker)
+        await self._fence_stale()
 
     async def register(self, request: BrokerRegistrationRequest) -> BrokerRegistrationResponse:
         return await self.run(

@@ -49,6 +49,7 @@ from kraftline.node.addresses import (
     take_address,
 )
 from kraftline.node.directories import Directories, take_directories
+from kraftline.node.faults import Faults
 from kraftline.node.operation import operation_endpoint
 from kraftline.node.registration import cordoned_of, registration_of
 from kraftline.node.security import Security
@@ -95,6 +96,7 @@ class Node:
         self.listeners: list[Listener] = []
         self.controller_listeners: list[Listener] = []
         self.requests = RequestMeters()
+        self.faults = Faults(self)
         self.operation: OperationListener | None = None
         self._operation_endpoint = operation_endpoint(config)
         self.log: EmbeddedLog
@@ -358,11 +360,12 @@ class Node:
     def _listener(self, address: Address, requests: Requests) -> Listener:
         endpoint = address.endpoint
         limits = limits_of(self.config, self.settings, endpoint.name)
+        handle = self.security.handle(endpoint, limits, requests, self.broker)
         return Listener(
             endpoint.name,
             endpoint.host,
             address.port,
-            self.requests.around(self.security.handle(endpoint, limits, requests, self.broker)),
+            self.faults.around(self.requests.around(handle)),
             limits=self.security.limits(endpoint, limits),
             tls=self._tls.get(endpoint.name),
             channel=address.channel,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
@@ -49,6 +50,11 @@ class NodeThread:
     ) -> None:
         """Return once it can be used; TopicRefused says why there is none."""
         self.run(lambda: self.node.create_topic(name, partitions, configs))
+
+    @property
+    def faults(self) -> ThreadFaults:
+        """Faults on purpose."""
+        return ThreadFaults(self)
 
     def run(self, work: Callable[[], Awaitable[T]]) -> T:
         """Do something in the node's event loop, and wait for it."""
@@ -109,3 +115,32 @@ class NodeThread:
         for each in (told, failing):
             each.cancel()
         await asyncio.wait((told, failing))
+
+
+class ThreadFaults:
+    """`kraftline.node.faults.Faults` for another thread than the node's."""
+
+    def __init__(self, thread: NodeThread) -> None:
+        self._run = thread.run
+        self._faults = thread.node.faults
+
+    def fence_broker(self) -> None:
+        self._run(self._faults.fence_broker)
+
+    def unfence_broker(self) -> None:
+        self._run(self._faults.unfence_broker)
+
+    def expire_session(self) -> None:
+        self._run(self._faults.expire_session)
+
+    def fail_directory(self, path: str | os.PathLike[str] | None = None) -> None:
+        self._run(lambda: self._faults.fail_directory(path))
+
+    def delay_answers(self, api: str, seconds: float, times: int | None = None) -> None:
+        self._faults.delay_answers(api, seconds, times)
+
+    def drop_answers(self, api: str, times: int | None = None) -> None:
+        self._faults.drop_answers(api, times)
+
+    def clear(self) -> None:
+        self._run(self._faults.clear)
