@@ -11,6 +11,7 @@ from kraftline.broker.fetch_sessions import FetchSessions
 from kraftline.broker.meters import TopicMeters
 from kraftline.broker.partitions import Partitions
 from kraftline.broker.producer_ids import ProducerIds
+from kraftline.broker.quotas import ClientQuotas
 from kraftline.config.effective import Config
 from kraftline.controller.controller import Controller
 
@@ -29,6 +30,7 @@ class Broker:
         controller: Controller,
         clock: Callable[[], int],
         authorizer: Authorizer | None = None,
+        quotas: ClientQuotas | None = None,
     ) -> None:
         self.node_id = node_id
         self.cluster_id = cluster_id
@@ -38,6 +40,7 @@ class Broker:
         self.controller = controller
         self.clock = clock
         self.authorizer = authorizer
+        self.quotas = quotas or ClientQuotas(config, clock)
         self.meters = TopicMeters(cache)
         self.auto_topics = AutoTopics(controller, config)
         self.producer_ids = ProducerIds(

@@ -41,18 +41,22 @@ class _Kept(msgspec.Struct, gc=False):
     high_watermark: int = -1
     log_start_offset: int = -1
 
+    def has_news(self, data: PartitionData) -> bool:
+        """Whether the client has to be told."""
+        return (
+            records_size(data) > 0
+            or data.diverging_epoch.epoch >= 0
+            or self.high_watermark != data.high_watermark
+            or self.log_start_offset != data.log_start_offset
+            or data.error_code != 0
+        )
+
     def is_news(self, data: PartitionData) -> bool:
-        """Whether the client has to be told; what it was told then is noted."""
-        news = records_size(data) > 0 or data.diverging_epoch.epoch >= 0
-        if self.high_watermark != data.high_watermark:
-            self.high_watermark = data.high_watermark
-            news = True
-        if self.log_start_offset != data.log_start_offset:
-            self.log_start_offset = data.log_start_offset
-            news = True
-        if data.error_code:
-            self.high_watermark = -1  # so that its end is news as well
-            news = True
+        """Likewise; what it is told then is noted."""
+        news = self.has_news(data)
+        self.log_start_offset = data.log_start_offset
+        # After an error its end is news as well.
+        self.high_watermark = -1 if data.error_code else data.high_watermark
         return news
 
 
@@ -148,6 +152,31 @@ class FetchSessions:
                 if records_size(data):
                     session.kept[key] = session.kept.pop(key)
         return NONE, session.id, news
+
+    def news(self, plan: Plan, found: dict[Key, PartitionData]) -> dict[Key, PartitionData]:
+        """What `told` would send, without anything being told yet."""
+        session = plan.session
+        if plan.error:
+            return {}
+        if session is None:
+            return found
+        return {
+            key: data
+            for key, data in found.items()
+            if key in session.kept and session.kept[key].has_news(data)
+        }
+
+    def told_nothing(self, plan: Plan) -> tuple[int, int]:
+        """The error and the session's id of an answer that a client has to wait for: none begins
+        with it, and what was found is news the next time."""
+        if plan.error:
+            return plan.error, NO_SESSION
+        session = plan.session
+        if session is None:
+            return NONE, NO_SESSION
+        if session.epoch != plan.epoch:
+            return ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.id
+        return NONE, session.id
 
     def _begin(
         self, plan: Plan, found: dict[Key, PartitionData], uses_ids: bool, is_replica: bool

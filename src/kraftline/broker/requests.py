@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import logging
 import struct
+import time
 from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
 from kraftline.broker.context import Context
+from kraftline.broker.quotas import ClientQuotas
+from kraftline.broker.quotas.throttling import Timed, throttled
 from kraftline.broker.registry import MODULES, Body, Response, answered, failure, handler
 from kraftline.controller.refusal import Refusal
 from kraftline.errors import BadData
@@ -45,10 +48,16 @@ _logger = logging.getLogger(__name__)
 
 class Requests:
     """Answers frames for one broker: `handle` is what its listeners call. `modules` are those of
-    the APIs that are answered."""
+    the APIs that are answered; `quotas` count for their clients."""
 
-    def __init__(self, broker: Broker, modules: Mapping[int, str] = MODULES) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        modules: Mapping[int, str] = MODULES,
+        quotas: ClientQuotas | None = None,
+    ) -> None:
         self._broker = broker
+        self._quotas = quotas
         self._modules = modules
         self._routes: dict[tuple[int, int], _Route] = {}
 
@@ -56,6 +65,8 @@ class Requests:
         self, frame: memoryview | bytes, connection: Connection
     ) -> Answer | Awaitable[Answer]:
         asked = self.understand(frame, connection)
+        if self._quotas is not None and self._quotas.is_enabled:
+            return self._handle_counted(asked, self._quotas)
         route, request, context = asked.route, asked.message, asked.context
         try:
             response = route.answer(request, context)
@@ -64,6 +75,18 @@ class Requests:
         if response is None or isinstance(response, (Message, Body)):
             return route.encode(asked.correlation_id, response)
         return _later(asked, response)
+
+    def _handle_counted(self, asked: Asked, quotas: ClientQuotas) -> Answer | Awaitable[Answer]:
+        """Likewise, where what clients use is counted."""
+        start = time.perf_counter_ns()
+        try:
+            response = asked.route.answer(asked.message, asked.context)
+        except Exception as problem:
+            response = asked.route.fail(asked.message, asked.context, problem)
+        spent = time.perf_counter_ns() - start
+        if response is None or isinstance(response, (Message, Body)):
+            return asked.encode(_throttled(asked, response, quotas, spent))
+        return _later_counted(asked, response, quotas, spent)
 
     def understand(self, frame: memoryview | bytes, connection: Connection) -> Asked:
         """What a frame asks, before anything is done about it."""
@@ -84,11 +107,12 @@ class Requests:
         try:
             if route.flexible_header:
                 _skip_tags(source)
+            size = len(frame) - source.pos
             request = route.read(source)
         except BadData as problem:
             raise CloseConnection(f"{route}: {problem}") from problem
         context = Context(self._broker, connection, version, client_id)
-        return Asked(route, correlation_id, request, context)
+        return Asked(route, correlation_id, request, context, size)
 
     def _route(self, key: int, version: int) -> _Route:
         versions = answered(key, self._modules)
@@ -154,12 +178,13 @@ class _Route:
 
 
 class Asked(msgspec.Struct, frozen=True, gc=False):
-    """A request with all that answering it takes."""
+    """A request with all that answering it takes; `size` is that of its body."""
 
     route: _Route
     correlation_id: int
     message: Any
     context: Context
+    size: int
 
     def __str__(self) -> str:
         return str(self.route)
@@ -179,6 +204,29 @@ async def _later(asked: Asked, response: Awaitable[Response]) -> Answer:
     except Exception as problem:
         made = asked.route.fail(asked.message, asked.context, problem)
     return asked.encode(made)
+
+
+async def _later_counted(
+    asked: Asked, response: Awaitable[Response], quotas: ClientQuotas, spent: int
+) -> Answer:
+    timed = Timed(response)
+    try:
+        made = await timed
+    except Exception as problem:
+        made = asked.route.fail(asked.message, asked.context, problem)
+    return asked.encode(_throttled(asked, made, quotas, spent + timed.nanoseconds))
+
+
+def _throttled(asked: Asked, response: Response, quotas: ClientQuotas, spent: int) -> Response:
+    return throttled(
+        asked.route.key,
+        asked.message,
+        response,
+        asked.context,
+        quotas,
+        size=asked.size,
+        nanoseconds=spent,
+    )
 
 
 def _skip_tags(source: Reader) -> None:

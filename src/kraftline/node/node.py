@@ -25,6 +25,7 @@ from kraftline.broker.lifecycle import Lifecycle
 from kraftline.broker.meters import RequestMeters
 from kraftline.broker.partitions import Partitions
 from kraftline.broker.registry import controller_modules
+from kraftline.broker.quotas import ClientQuotas
 from kraftline.broker.requests import Requests
 from kraftline.config.effective import Config
 from kraftline.config.node_settings import check_supported, node_settings
@@ -263,10 +264,12 @@ class Node:
             disabled=self._snapshots,
         )
         authorizer = self.security.authorizer
+        quotas = ClientQuotas(self.config, _now)
         await self.loader.install_publishers(
             [
                 cache,
                 partitions,
+                quotas,
                 *(() if authorizer is None else (authorizer,)),
                 DirectoryAssignments(self.controller, partitions),
                 snapshots,
@@ -281,6 +284,7 @@ class Node:
             controller=self.controller,
             clock=_now,
             authorizer=authorizer,
+            quotas=quotas,
         )
 
     async def _serve(self, directories: Directories, held: AsyncExitStack) -> None:
@@ -290,7 +294,7 @@ class Node:
             held.push_async_callback(listener.stop)
             await listener.start()
             self.controller_listeners.append(listener)
-        requests = Requests(self.broker)
+        requests = Requests(self.broker, quotas=self.broker.quotas)
         for address in self.addresses:
             listener = self._listener(address, requests)
             held.push_async_callback(listener.stop)

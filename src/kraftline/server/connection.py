@@ -59,6 +59,7 @@ class Connection(asyncio.BufferedProtocol):
         self._busy = False
         self._paused = False  # is the socket not being read?
         self._stalled = False  # does the client not read its answers?
+        self._muted = 0  # times that it was told to be silent, and is not through with it
         self._closed = False
         self._transport: asyncio.Transport | None = None
         self._sending: Sending | Streaming | None = None
@@ -112,7 +113,7 @@ class Connection(asyncio.BufferedProtocol):
     # Frames.
 
     def _pump(self) -> None:
-        while not (self._busy or self._stalled or self._closed):
+        while not (self._busy or self._stalled or self._muted or self._closed):
             frame = self._next_frame()
             if frame is None:
                 break
@@ -156,7 +157,7 @@ class Connection(asyncio.BufferedProtocol):
     def _pause_or_go_on(self) -> None:
         if self._transport is None or self._closed:
             return
-        full = (self._busy or self._stalled) and self._end - self._start >= _AHEAD
+        full = (self._busy or self._stalled or self._muted) and self._end - self._start >= _AHEAD
         if full and not self._paused:
             self._paused = True
             self._transport.pause_reading()
@@ -269,6 +270,16 @@ class Connection(asyncio.BufferedProtocol):
         release_all(answer)
         self._transport.write(b"".join(parts))
         self._busy = False
+
+    def mute(self, seconds: float) -> None:
+        """Look at no request for a while; answers go out."""
+        self._muted += 1
+        self._loop.call_later(seconds, self._unmute)
+
+    def _unmute(self) -> None:
+        self._muted -= 1
+        if not self._muted:
+            self._pump()
 
     def close(self, reason: str | None = None) -> None:
         """With a line in the log where there is a reason."""

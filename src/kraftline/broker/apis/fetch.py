@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable
 from typing import Final
 
@@ -36,6 +37,7 @@ from kraftline.schema.api.fetch import (
     NodeEndpoint,
     PartitionData,
 )
+from kraftline.schema.codec import encode
 from kraftline.schema.types import ZERO
 
 _TOPIC_IDS: Final = 13
@@ -55,10 +57,13 @@ class _Place(msgspec.Struct, frozen=True, gc=False):
 
 def answer(request: FetchRequest, context: Context) -> FetchResponse | Awaitable[FetchResponse]:
     broker = context.broker
+    start = time.perf_counter_ns()
     plan = broker.fetch_sessions.plan(request, context.version)
     who = asker(request, context.version)
     places, unknown = _places(plan, who, context)
     most = min(request.max_bytes, broker.fetch_max_bytes)
+    if broker.quotas.is_enabled and not who.is_replica:
+        most = min(most, broker.quotas.most_fetched(context))
     least = min(request.min_bytes, most)
     found = _read_all(places, who, most)
     size = sum(map(records_size, found.values()))
@@ -68,7 +73,7 @@ def answer(request: FetchRequest, context: Context) -> FetchResponse | Awaitable
         or size >= least
         or any(each.error_code or each.diverging_epoch.epoch >= 0 for each in found.values())
     ):
-        return _response(plan, {**found, **unknown}, who, context)
+        return _response(plan, {**found, **unknown}, who, context, start)
     return _Wait(request.max_wait_ms, least, most, places, found, who).then(plan, context)
 
 
@@ -219,9 +224,10 @@ class _Wait:
             timer.cancel()
             for partition in self._sizes:
                 partition.waiting.discard(self)
+        start = time.perf_counter_ns()
         places, unknown = _places(plan, self._who, context)  # some may be gone meanwhile
         found = _read_all(places, self._who, self._most, is_first=False)
-        return _response(plan, {**found, **unknown}, self._who, context)
+        return _response(plan, {**found, **unknown}, self._who, context, start)
 
     def _has_moved(self, partition: Partition) -> bool:
         """Whether something has happened between the first look and the waiting."""
@@ -253,8 +259,13 @@ class _Wait:
 
 
 def _response(
-    plan: Plan, found: dict[Key, PartitionData], who: Asker, context: Context
+    plan: Plan, found: dict[Key, PartitionData], who: Asker, context: Context, start: int
 ) -> FetchResponse:
+    if context.broker.quotas.is_enabled and not who.is_replica:
+        silent = _silence(plan, found, context, start)
+        if silent:
+            error, id = context.broker.fetch_sessions.told_nothing(plan)
+            return FetchResponse(throttle_time_ms=silent, error_code=error, session_id=id)
     error, session_id, told = context.broker.fetch_sessions.told(
         plan, found, context.version, who.is_replica
     )
@@ -288,6 +299,22 @@ def _response(
         ),
         node_endpoints=() if who.is_replica else _endpoints(leaders, context),
     )
+
+
+def _silence(plan: Plan, found: dict[Key, PartitionData], context: Context, start: int) -> int:
+    """For how many ms the client has to be silent instead of getting what was found."""
+    told = context.broker.fetch_sessions.news(plan, found)
+    without = FetchResponse(
+        responses=tuple(
+            FetchableTopicResponse(
+                topic=key[0] if isinstance(key[0], str) else "",
+                partitions=(msgspec.structs.replace(data, records=b""),),
+            )
+            for key, data in told.items()
+        )
+    )
+    size = 4 + len(encode(without, context.version)) + sum(map(records_size, told.values()))
+    return context.broker.quotas.fetched(context, size, time.perf_counter_ns() - start)
 
 
 def _for_version(
