@@ -1,0 +1,66 @@
+"""AlterReplicaLogDirs (key 34), versions 1-2. KIP-113.
+
+- A path that is no log directory of this broker: LOG_DIR_NOT_FOUND; one that has failed:
+  KAFKA_STORAGE_ERROR. A replica that is there already needs nothing.
+- Replicas are not moved between directories while the node runs: UNSUPPORTED_VERSION.
+"""
+
+from __future__ import annotations
+
+import os
+
+from kraftline.broker.context import Context
+from kraftline.broker.partition import Partition
+from kraftline.metadata.access import Operation, Resource
+from kraftline.schema.api.alter_replica_log_dirs import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
+from kraftline.schema.api.error_codes import ErrorCode
+from kraftline.storage.log import Logs
+
+
+def answer(request: AlterReplicaLogDirsRequest, context: Context) -> AlterReplicaLogDirsResponse:
+    is_allowed = context.may(Operation.ALTER, Resource.CLUSTER)
+    results: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
+    for wanted in request.dirs:
+        logs = _directory(wanted.path, context)
+        for topic in wanted.topics:
+            for number in topic.partitions:
+                error = (
+                    _outcome(logs, topic.name, number, context)
+                    if is_allowed
+                    else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+                )
+                results.setdefault(topic.name, []).append(
+                    AlterReplicaLogDirPartitionResult(partition_index=number, error_code=error)
+                )
+    return AlterReplicaLogDirsResponse(
+        results=tuple(
+            AlterReplicaLogDirTopicResult(topic_name=name, partitions=tuple(found))
+            for name, found in results.items()
+        )
+    )
+
+
+def _directory(path: str, context: Context) -> Logs | None:
+    if not os.path.isabs(path):
+        return None
+    wanted = os.path.normpath(path)
+    return next(
+        (each for each in context.broker.partitions.logs.values() if each.path == wanted), None
+    )
+
+
+def _outcome(logs: Logs | None, topic: str, number: int, context: Context) -> ErrorCode:
+    if logs is None:
+        return ErrorCode.LOG_DIR_NOT_FOUND
+    if logs.disk.failure is not None:
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    broker = context.broker
+    found = broker.partitions.find(topic, number, broker.cache.image.topics)
+    if not isinstance(found, Partition):
+        return found
+    return ErrorCode.NONE if found.log.disk is logs.disk else ErrorCode.UNSUPPORTED_VERSION
