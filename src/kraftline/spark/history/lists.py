@@ -14,8 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 Ints: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
+Ints2: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 
 NULL: Final = -1
+PAD: Final = int(np.iinfo(np.int64).min)  # in no list
 
 
 class Lists:
@@ -39,6 +41,14 @@ class Lists:
     def firsts(self, otherwise: int) -> Ints:
         """The first of each list, which for replicas is the preferred leader."""
         return np.array([each[0] if each else otherwise for each in self.values] or [0], np.int64)
+
+    def matrix(self) -> Ints2:
+        """The lists as rows, filled up with PAD."""
+        width = max(map(len, self.values), default=0)
+        found = np.full((len(self.values) or 1, width or 1), PAD, np.int64)
+        for code, value in enumerate(self.values):
+            found[code, : len(value)] = value
+        return found
 
     def arrow(self) -> pa.Array:
         return pa.array(self.values, pa.list_(pa.int32()))

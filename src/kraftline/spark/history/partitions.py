@@ -19,13 +19,14 @@ from kraftline.lake.tables import CHANGES, CLOSED, HEALTH, OPEN, PARTITIONS, TIM
 from kraftline.schema.uuids import Uuid
 from kraftline.spark.history.around import Around
 from kraftline.spark.history.health import KINDS, unhealthy
+from kraftline.spark.history.isrs import Told
 from kraftline.spark.history.lists import Ints
 from kraftline.spark.history.lives import Life, OverGap
 from kraftline.spark.history.out import TablesOut
 from kraftline.spark.history.placed import LIFE, NEVER, NONE, Flags, Placed, placed
 from kraftline.spark.history.rows import Rows, plain_schema
 from kraftline.spark.history.steps import Steps, steps_of
-from kraftline.spark.history.telling import in_full, registration, told
+from kraftline.spark.history.telling import registration, told
 from kraftline.spark.history.topics import First, Topic
 
 _CHUNK: Final = 1 << 17
@@ -144,24 +145,8 @@ class Partitions:
         self._write(HEALTH, rows, columns, valid_to == NEVER)
 
     def _write_changes(self, steps: Steps) -> None:
-        found = told(steps)
-        rows = steps.at.take(found.step)
-        names = _names(rows)
-        number = names["partition"].cast(pa.string())
-        subject = pc.binary_join_element_wise(names["topic"], number, "-")
-        columns = {
-            **found.columns,
-            "topic": names["topic"],
-            "partition": names["partition"],
-            "subject": subject,
-            "text": in_full(found, subject),
-            "name": pa.nulls(len(found.step), pa.string()),
-            "offset": pa.array(rows.at_offset),
-            "time": _times(rows.at_time),
-            "epoch": _nullable(rows.epoch),
-            "committed": pa.array(_committed(rows)),
-        }
-        self._write(CHANGES, rows, columns, None)
+        for found in told(steps):
+            self._write(CHANGES, *_changes(steps, found), None)
 
     def _write(
         self, table: Table, rows: Placed, columns: Mapping[str, pa.Array], is_open: Flags | None
@@ -178,32 +163,36 @@ class Partitions:
 
     def _note(self, steps: Steps) -> None:
         """What is said of topics when all of their partitions are known."""
-        at, values = steps.at, steps.values.values
-        lives = at.lives.all
+        values, lives = steps.values.values, steps.at.lives.all
+        known: dict[int, Topic] = {}
 
-        def topic_of(step: int) -> Topic:
-            life = lives[at.life[step]]
-            return self._topics[at.clusters[at.leg[step]], life.topic_id]
+        def topic_of(life: int, leg: int) -> tuple[Topic, tuple[int, int, int]]:
+            found = lives[life]
+            topic = known.get(life)
+            if topic is None:
+                topic = self._topics[steps.at.clusters[leg], found.topic_id]
+                known[life] = topic
+            return topic, (found.leg, found.offset, found.index)
 
-        def key_of(step: int) -> tuple[int, int, int]:
-            life = lives[at.life[step]]
-            return life.leg, life.offset, life.index
-
-        for step in np.flatnonzero(~steps.had_before).tolist():
-            first = First(
-                int(at.offset[step]),
-                _none(at.unit[step]),
-                int(at.at_offset[step]),
-                _none(at.at_time[step]),
-                _none(at.epoch[step]),
-                int(at.partition[step]),
-                values[steps.lists["replicas"][step]],
-            )
-            topic_of(step).firsts.setdefault(key_of(step), []).append(first)
-        gone = (steps.next_at == NEVER) & at.lives.removed[at.life]
-        for step in np.flatnonzero(gone).tolist():
-            factor = len(values[steps.lists["replicas"][step]])
-            topic_of(step).lasts.setdefault(key_of(step), {})[int(at.partition[step])] = factor
+        chosen = np.flatnonzero(~steps.had_before)
+        rows = steps.at.take(chosen)
+        columns = (rows.offset, rows.unit, rows.at_offset, rows.at_time, rows.epoch, rows.partition)
+        replicas = steps.lists["replicas"][chosen]
+        for life, leg, code, offset, unit, at_offset, at_time, epoch, partition in zip(
+            *(column.tolist() for column in (rows.life, rows.leg, replicas, *columns)), strict=True
+        ):
+            topic, key = topic_of(life, leg)
+            times = at_offset, _none(at_time), _none(epoch)
+            first = First(offset, _none(unit), *times, partition, values[code])
+            topic.firsts.setdefault(key, []).append(first)
+        gone = np.flatnonzero((steps.next_at == NEVER) & steps.at.lives.removed[steps.at.life])
+        rows, replicas = steps.at.take(gone), steps.lists["replicas"][gone]
+        for life, leg, code, partition in zip(
+            *(column.tolist() for column in (rows.life, rows.leg, replicas, rows.partition)),
+            strict=True,
+        ):
+            topic, key = topic_of(life, leg)
+            topic.lasts.setdefault(key, {})[partition] = len(values[code])
         self._note_gaps(steps)
 
     def _note_gaps(self, steps: Steps) -> None:
@@ -231,6 +220,30 @@ class Partitions:
                         leader_epoch=int(steps.leader_epoch[step]),
                         partition_epoch=int(steps.partition_epoch[step]),
                     )
+
+
+def _changes(steps: Steps, found: Told) -> tuple[Placed, dict[str, pa.Array]]:
+    rows = steps.at.take(found.step)
+    names = _names(rows)
+    number = names["partition"].cast(pa.string())
+    subject = pc.binary_join_element_wise(names["topic"], number, "-")
+    text = [subject if piece is None else piece for piece in found.text]
+    return rows, {
+        "kind": found.kind,
+        "broker": found.broker,
+        "before": found.before,
+        "after": found.after,
+        "cause": found.cause,
+        "topic": names["topic"],
+        "partition": names["partition"],
+        "subject": subject,
+        "text": pc.binary_join_element_wise(*text, ""),
+        "name": pa.nulls(len(found.step), pa.string()),
+        "offset": pa.array(rows.at_offset),
+        "time": _times(rows.at_time),
+        "epoch": _nullable(rows.epoch),
+        "committed": pa.array(_committed(rows)),
+    }
 
 
 def _last_cut(table: pa.Table) -> int:
@@ -295,7 +308,7 @@ def _nullable(column: Ints) -> pa.Array:
 
 
 def _none(value: int) -> int | None:
-    return None if value == NONE else int(value)
+    return None if value == NONE else value
 
 
 def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:

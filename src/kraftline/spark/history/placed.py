@@ -116,7 +116,8 @@ class Placed(Struct):
             if leg.min_isr:
                 here = np.flatnonzero(self.leg == number)
                 _set(found, here, offsets, leg.min_isr)
-        own = [number for number, life in enumerate(self.lives.all) if life.min_isr]
+        lives = np.unique(self.life).tolist()
+        own = [number for number in lives if number >= 0 and self.lives.all[number].min_isr]
         if own:
             order = np.argsort(self.life, kind="stable")
             starts, ends = (np.searchsorted(self.life[order], own, side) for side in _SIDES)

@@ -1,104 +1,43 @@
 """What happened to partitions, in the words of `metadata.words`.
 
-The same few things happen to many partitions: each is said once, with a mark where the name of the
-partition belongs.
+The same things happen to many partitions: each is said once, by the same words as everywhere, with
+marks where names and numbers belong, and the marks are filled in for all rows at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from msgspec import Struct
 
-from kraftline.metadata.partition import RECOVERED, RECOVERING, PartitionRegistration
+from kraftline.metadata.partition import (
+    LOST,
+    MIGRATING,
+    NO_LEADER,
+    RECOVERED,
+    RECOVERING,
+    UNASSIGNED,
+    PartitionRegistration,
+)
 from kraftline.metadata.words import Change, partition_changes
 from kraftline.schema.uuids import Uuid
-from kraftline.spark.history.around import Causes
+from kraftline.spark.history.isrs import NAME, TOPIC, Told, isrs
 from kraftline.spark.history.lists import Ints, firsts_of, interned
 from kraftline.spark.history.placed import CLEAR, NONE, WHOLE, Flags
 from kraftline.spark.history.rows import text_of
 from kraftline.spark.history.steps import LISTS, Steps
+from kraftline.spark.history.whys import NO_CAUSE, Whys
 
-_TOPIC: Final = "\0"
-_NAME: Final = f"{_TOPIC}-0"
-
-
-class Told(Struct):
-    """A change per row: `step` is its step, the rest columns of the table `changes`; the text is
-    `head`, the name of the partition, `tail`."""
-
-    step: Ints
-    columns: dict[str, pa.Array]
-    head: pa.Array
-    tail: pa.Array
+_NO_BROKER: Final = -7  # none has this number
 
 
-def told(steps: Steps) -> Told:
+def told(steps: Steps) -> list[Told]:
     """What happened to the partitions of a chunk; bookkeeping is left out."""
     chosen = np.flatnonzero(_worth_telling(steps))
-    before, at = steps.before[chosen], steps.at
-    new_epoch = steps.leader_epoch[chosen] != steps.leader_epoch[before]
-    causes, version, unit = _known(steps, chosen)
-    codes = interned(
-        steps.state[before],
-        steps.state[chosen],
-        new_epoch.astype(np.int64),
-        version,
-        unit,
-        at.leg[chosen],
-    )
-    firsts = firsts_of(codes)
-    said: list[Change] = []
-    counts, begins = [], []
-    states = _States(steps)
-    for first in firsts.tolist():
-        step = int(chosen[first])
-        why = partial(causes[int(at.leg[step])].why, int(version[first]), int(unit[first]))
-        changes = partition_changes(
-            _TOPIC,
-            0,
-            states.of(int(before[first]), 0),
-            states.of(step, int(new_epoch[first])),
-            why,
-        )
-        begins.append(len(said))
-        said += [change for change in changes if not change.minor]
-        counts.append(len(said) - begins[-1])
-    many = np.array(counts, np.int64)[codes] if len(codes) else codes
-    step = np.repeat(chosen, many)
-    # The first of a row's changes, then the next, …
-    nth = np.arange(len(step)) - np.repeat(np.cumsum(many) - many, many)
-    change = np.repeat(np.array(begins, np.int64)[codes], many) + nth if len(codes) else nth
-    return _told(step, said, pa.array(change))
-
-
-def _told(step: Ints, said: list[Change], change: pa.Array) -> Told:
-    def column(of: Callable[[Change], object], kind: pa.DataType) -> pa.Array:
-        return pa.array([of(each) for each in said], kind).take(change)
-
-    parts = [each.text.partition(_NAME) for each in said]
-    return Told(
-        step,
-        {
-            "kind": column(lambda each: each.kind, pa.string()),
-            "broker": column(lambda each: each.brokers[0] if each.brokers else None, pa.int32()),
-            "before": column(lambda each: text_of(each.before), pa.string()),
-            "after": column(lambda each: text_of(each.after), pa.string()),
-            "cause": column(lambda each: each.because, pa.string()),
-        },
-        pa.array([head for head, _, _ in parts], pa.string()).take(change),
-        pa.array([tail for _, _, tail in parts], pa.string()).take(change),
-    )
-
-
-def in_full(told: Told, names: pa.Array) -> pa.Array:
-    """The texts with the names of their partitions."""
-    return pc.binary_join_element_wise(told.head, names, told.tail, "")
+    whys = Whys(steps)
+    return [*_leaders(steps, chosen, whys), *isrs(steps, chosen, whys), *_rare(steps, chosen)]
 
 
 def _worth_telling(steps: Steps) -> Flags:
@@ -106,46 +45,135 @@ def _worth_telling(steps: Steps) -> Flags:
     at = steps.at
     created = (at.how == WHOLE) & (at.unit == at.lives.began_unit[at.life])
     is_record = (at.unit != NONE) & (at.how != CLEAR)
-    before = steps.before
-    changed = (steps.state != steps.state[before]) | (
-        (steps.recovery == RECOVERING) & (steps.leader_epoch != steps.leader_epoch[before])
-    )
-    found: Flags = steps.had_before & is_record & ~created & changed
+    found: Flags = steps.had_before & is_record & ~created
     return found
 
 
-def _known(steps: Steps, chosen: Ints) -> tuple[list[Causes], Ints, Ints]:
-    """By leg what is known of brokers; for each step how much of it, and its unit where that says
-    something of brokers."""
-    at = steps.at
-    causes = [Causes(leg) for leg in at.legs]
-    version, unit = np.zeros(len(chosen), np.int64), np.zeros(len(chosen), np.int64)
-    for number, known in enumerate(causes):
-        here = np.flatnonzero(at.leg[chosen] == number)
-        rows = chosen[here]
-        version[here] = np.searchsorted(known.offsets, at.offset[rows], "left")
-        units = interned(at.unit[rows])
-        says = [known.says(int(at.unit[rows[first]])) for first in firsts_of(units).tolist()]
-        if any(says):
-            unit[here] = np.where(np.array(says)[units], at.unit[rows], 0)
-    return causes, version, unit
+def _leaders(steps: Steps, chosen: Ints, whys: Whys) -> Iterator[Told]:
+    """Elections, and what came of them. Of a partition counts only who leads and who should."""
+    before = steps.before[chosen]
+    was, now = steps.leader[before], steps.leader[chosen]
+    was_state, state = steps.recovery[before], steps.recovery[chosen]
+    elected = steps.leader_epoch[chosen] != steps.leader_epoch[before]
+    some = (was != now) | ((state == RECOVERING) & elected) | (was_state != state)
+    chosen, before = chosen[some], before[some]
+    was, now, was_state, state, elected = (
+        each[some] for each in (was, now, was_state, state, elected)
+    )
+    firsts = steps.values.firsts(NO_LEADER)
+    preferred, was_preferred = (firsts[steps.lists["replicas"][each]] for each in (chosen, before))
+    replicas = steps.values.matrix()[steps.lists["replicas"][chosen]]
+    columns = (
+        was,
+        now,
+        was_state,
+        state,
+        elected.astype(np.int64),
+        (now == preferred).astype(np.int64),
+        (was == was_preferred).astype(np.int64),
+        (replicas == was[:, None]).any(axis=1).astype(np.int64),
+        whys.out(chosen, was),
+        whys.back(chosen, now),
+    )
+
+    def say(*key: int) -> list[Change]:
+        was, now, was_state, state, elected, is_best, was_best, is_replica, out, back = key
+        others = (was,) if is_replica else ()
+        one = PartitionRegistration(
+            (was if was_best else _NO_BROKER,), (MIGRATING,), (), was, 0, 0, was_state
+        )
+        best = now if is_best else _NO_BROKER
+        other = PartitionRegistration(
+            (best, *others), (MIGRATING,) * (1 + len(others)), (), now, elected, 0, state
+        )
+
+        def why(broker: int, is_back: bool, directory: Uuid | None) -> str | None:
+            cause = back if is_back else out
+            return None if cause == NO_CAUSE else whys.texts[cause]
+
+        changes = partition_changes(TOPIC, 0, one, other, why)
+        return [c for c in changes if c.kind.startswith("leader.")]
+
+    yield from _said(chosen, columns, say)
 
 
-class _States:
-    """Steps as registrations, for words."""
+def _said(
+    step: Ints, columns: Sequence[Ints], say: Callable[..., Sequence[Change]]
+) -> Iterator[Told]:
+    """What `say` makes of some numbers, for all rows that have them. Bookkeeping is left out."""
+    if not len(step):
+        return
+    codes = interned(*columns)
+    firsts = firsts_of(codes)
+    said: list[Change] = []
+    begins, counts = [], []
+    for key in zip(*(column[firsts].tolist() for column in columns), strict=True):
+        begins.append(len(said))
+        said += [change for change in say(*key) if not change.minor]
+        counts.append(len(said) - begins[-1])
+    many = np.array(counts)[codes]
+    # The first of a row's changes, then the next, …
+    nth = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
+    change = pa.array(np.repeat(np.array(begins)[codes], many) + nth)
 
-    def __init__(self, steps: Steps) -> None:
-        self._steps = steps
-        self._ids = [Uuid.parse(each) for each in steps.ids]
-        self._made: dict[tuple[int, int], PartitionRegistration] = {}
+    def column(of: Callable[[Change], object], kind: pa.DataType) -> pa.Array:
+        return pa.array([of(each) for each in said], kind).take(change)
 
-    def of(self, step: int, epoch: int) -> PartitionRegistration:
-        steps = self._steps
-        key = int(steps.state[step]), epoch
-        found = self._made.get(key)
-        if found is None:
-            found = self._made[key] = registration(steps, step, self._ids, leader_epoch=epoch)
+    parts = [each.text.partition(NAME) for each in said]
+    heads, tails = (pa.array([part[at] for part in parts], pa.string()) for at in (0, 2))
+    yield Told(
+        np.repeat(step, many),
+        column(lambda each: each.kind, pa.string()),
+        column(lambda each: each.brokers[0] if each.brokers else None, pa.int32()),
+        column(lambda each: text_of(each.before), pa.string()),
+        column(lambda each: text_of(each.after), pa.string()),
+        column(lambda each: each.because, pa.string()),
+        [heads.take(change), None, tails.take(change)],
+    )
+
+
+def _rare(steps: Steps, chosen: Ints) -> Iterator[Told]:
+    """Steps that say more than who leads and who is in sync, and more than bookkeeping."""
+    before, lists = steps.before[chosen], steps.lists
+
+    def differs(name: str) -> Flags:
+        found: Flags = lists[name][before] != lists[name][chosen]
         return found
+
+    moved = differs("replicas") | differs("adding_replicas") | differs("removing_replicas")
+    elr = differs("elr") & ~differs("isr")
+    placed = differs("directories")
+    placed[placed] = _are_moves(steps, before[placed], chosen[placed])
+    some = moved | elr | placed
+    chosen, before = chosen[some], before[some]
+    ids = [Uuid.parse(each) for each in steps.ids]
+
+    def say(was: int, now: int, *key: int) -> list[Change]:
+        changes = partition_changes(
+            TOPIC,
+            0,
+            registration(steps, was, ids, leader_epoch=0),
+            registration(steps, now, ids, leader_epoch=0),
+        )
+        return [change for change in changes if change.kind.startswith(_OF_LISTS)]
+
+    yield from _said(chosen, (before, chosen), say)
+
+
+_OF_LISTS: Final = ("reassignment.", "replicas.", "elr.", "directory.")
+
+
+def _are_moves(steps: Steps, before: Ints, chosen: Ints) -> Flags:
+    """Whether a replica left a directory that was known, or lost it."""
+    was, now = (steps.lists["directories"][each] for each in (before, chosen))
+    pairs = interned(was, now)
+    ids, values = steps.ids, steps.values.values
+    unknown = {str(UNASSIGNED), str(MIGRATING)}
+    found = []
+    for at in firsts_of(pairs).tolist():
+        one, other = ({ids[each] for each in values[code[at]]} for code in (was, now))
+        found.append(bool(one - unknown - other) or str(LOST) in other)
+    return np.array(found, bool)[pairs]
 
 
 def registration(
