@@ -1,7 +1,9 @@
 """Tells the controller in which directories the replicas of this broker are.
 
 A publisher, behind the partitions: whatever they found to be elsewhere than the metadata says is
-told, many at a time and one request after the other, until the metadata says so too.
+told, many at a time and one request after the other, until the metadata says so too. What the
+controller does not take is told again, after a pause that doubles; what is out of date by then is
+not told any more.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Final
 from kraftline.broker.partitions import Partitions
 from kraftline.controller.controller import Controller
 from kraftline.errors import KraftlineError
-from kraftline.metadata.image import MetadataDelta, MetadataImage
+from kraftline.metadata.image import EMPTY, MetadataDelta, MetadataImage
 from kraftline.metadata.loader import LeaderAndEpoch, Manifest, MetadataPublisher
 from kraftline.schema.api.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
@@ -27,8 +29,10 @@ from kraftline.schema.uuids import Uuid
 
 _logger = logging.getLogger(__name__)
 
-# What Kafka's brokers tell at once.
+# What Kafka's brokers tell at once, and how long they wait before they tell it again (s).
 _MOST: Final = 2250
+_FIRST_PAUSE: Final = 0.1
+_LONGEST_PAUSE: Final = 10.0
 
 
 class DirectoryAssignments(MetadataPublisher):
@@ -37,6 +41,7 @@ class DirectoryAssignments(MetadataPublisher):
         self._partitions = partitions
         self._task: asyncio.Task[None] | None = None
         self._told: dict[tuple[Uuid, int], Uuid] = {}
+        self._image: MetadataImage = EMPTY
 
     @property
     def name(self) -> str:
@@ -47,10 +52,11 @@ class DirectoryAssignments(MetadataPublisher):
     ) -> None:
         version = image.features.metadata_version
         wanted = self._partitions.assignments
+        self._image = image
         self._told = {key: at for key, at in self._told.items() if wanted.get(key) == at}
         is_known = image.cluster.brokers.get(self._partitions.broker_id) is not None
         if version is not None and version.directory_assignment_supported and is_known:
-            self._tell(image)
+            self._tell()
 
     def on_controller_change(self, leader: LeaderAndEpoch) -> None:
         """Makes no difference here."""
@@ -60,37 +66,52 @@ class DirectoryAssignments(MetadataPublisher):
             self._task.cancel()
             await asyncio.wait([self._task])
 
-    def _tell(self, image: MetadataImage) -> None:
-        if self._task is not None and not self._task.done():
-            return
-        wanted = self._partitions.assignments
-        new = {key: at for key, at in wanted.items() if self._told.get(key) != at}
-        if new:
-            self._task = asyncio.create_task(self._tell_all(image), name="directory-assignments")
+    def _tell(self) -> None:
+        if (self._task is None or self._task.done()) and self._untold():
+            self._task = asyncio.create_task(self._tell_all(), name="directory-assignments")
 
-    async def _tell_all(self, image: MetadataImage) -> None:
+    def _untold(self) -> dict[tuple[Uuid, int], Uuid]:
+        """Some that the controller has not taken yet, as they are now."""
+        wanted = self._partitions.assignments
+        return dict(
+            islice(((key, at) for key, at in wanted.items() if self._told.get(key) != at), _MOST)
+        )
+
+    async def _tell_all(self) -> None:
+        pause = _FIRST_PAUSE
+        while some := self._untold():
+            if await self._told_some(some):
+                pause = _FIRST_PAUSE
+                continue
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    async def _told_some(self, some: dict[tuple[Uuid, int], Uuid]) -> bool:
+        """Whether the controller took all of them."""
         broker = self._partitions.broker_id
-        epoch = image.cluster.broker_epoch(broker)
-        while True:
-            wanted = self._partitions.assignments
-            new = ((key, at) for key, at in wanted.items() if self._told.get(key) != at)
-            some = dict(islice(new, _MOST))
-            if not some:
-                return
-            try:
-                response = await self._controller.assign_replicas_to_dirs(
-                    _request(broker, epoch, some)
-                )
-            except KraftlineError as problem:
-                _logger.warning("directories of replicas were not told: %s", problem)
-                return
-            if response.error_code == ErrorCode.STALE_BROKER_EPOCH:
-                return  # of an earlier life: the registration of this one is the next update
-            if response.error_code:
+        epoch = self._image.cluster.broker_epoch(broker)
+        try:
+            response = await self._controller.assign_replicas_to_dirs(_request(broker, epoch, some))
+        except KraftlineError as problem:
+            _logger.warning("directories of replicas were not told: %s", problem)
+            return False
+        if response.error_code:
+            # A stale epoch is that of an earlier life: the registration of this one comes soon.
+            if response.error_code != ErrorCode.STALE_BROKER_EPOCH:
                 code = ErrorCode(response.error_code).name
                 _logger.warning("the controller does not take directories of replicas: %s", code)
-                return
-            self._told |= some
+            return False
+        refused = {
+            (topic.topic_id, each.partition_index): ErrorCode(each.error_code).name
+            for directory in response.directories
+            for topic in directory.topics
+            for each in topic.partitions
+            if each.error_code
+        }
+        for (topic_id, number), code in refused.items():
+            _logger.warning("the directory of %s-%d is not taken: %s", topic_id, number, code)
+        self._told |= {key: at for key, at in some.items() if key not in refused}
+        return not refused
 
 
 def _request(

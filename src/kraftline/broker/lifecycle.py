@@ -5,7 +5,8 @@
 
 One task asks the controller, so at most one request is under way, and it alone writes the state.
 What changes the state asks at once; else the next heartbeat is due after the interval. The broker
-wants to be fenced until it is ready, so that no client is sent to one that cannot answer yet.
+wants to be fenced until it is ready, so that no client is sent to one that cannot answer yet. One
+that cannot tell in time that it is there, or that a log directory has failed, does not go on.
 """
 
 from __future__ import annotations
@@ -44,9 +45,14 @@ class NotRegistered(KraftlineError):
     """The controller did not take the broker in time."""
 
 
+class DirectoryNotTold(KraftlineError):
+    """A log directory failed, and the controller could not be told in time."""
+
+
 class Lifecycle:
     """`applied` gives the offset of the last metadata that this broker has acted on; `cordoned`
-    are log directories that shall get no new replicas."""
+    are log directories that shall get no new replicas. `failure` is what keeps the broker from
+    going on."""
 
     def __init__(
         self,
@@ -56,6 +62,7 @@ class Lifecycle:
         interval_ms: int,
         *,
         registration_timeout_ms: int = 60_000,
+        directory_timeout_ms: int = 30_000,
         cordoned: Collection[Uuid] = (),
     ) -> None:
         self.state = BrokerState.NOT_RUNNING
@@ -65,8 +72,12 @@ class Lifecycle:
         self._applied = applied
         self._interval = interval_ms / 1000
         self._timeout = registration_timeout_ms / 1000
+        self.failure: KraftlineError | None = None
+        self._directory_timeout = directory_timeout_ms / 1000
         self._cordoned = tuple(cordoned)
         self._offline: set[Uuid] = set()
+        self._untold: dict[Uuid, asyncio.TimerHandle] = {}
+        self._refused = "no answer"  # why the last registration was
         self._is_registered = False
         self._is_ready = False
         self._wants_fence = False
@@ -92,6 +103,8 @@ class Lifecycle:
         """Leave the cluster: leaderships are handed over first, and the broker is fenced. Not
         controlled, or before the broker ran: just say nothing more."""
         task, self._task = self._task, None
+        for each in self._untold.values():
+            each.cancel()
         if task is None:
             self._become(BrokerState.SHUTTING_DOWN)
             return
@@ -111,9 +124,20 @@ class Lifecycle:
         self._wake.set()
 
     def directory_failed(self, directory: Uuid) -> None:
-        """Tell the controller that replicas in a log directory are gone."""
+        """Tell the controller that replicas in a log directory are gone. Where it does not answer
+        in time the broker does not go on: others would still be sent to what it lost."""
+        if directory in self._offline:
+            return
         self._offline.add(directory)
+        loop = asyncio.get_running_loop()
+        self._untold[directory] = loop.call_later(self._directory_timeout, self._give_up, directory)
         self._wake.set()
+
+    def _give_up(self, directory: Uuid) -> None:
+        self.failure = DirectoryNotTold(
+            f"Shutting down because couldn't communicate offline log dir {directory} with "
+            "controllers"
+        )
 
     def cordon(self, directories: Collection[Uuid]) -> None:
         """Tell the controller which directories shall get no new replicas."""
@@ -159,30 +183,34 @@ class Lifecycle:
 
     async def _register(self) -> float:
         """Register; how long to wait before the next request."""
-        response = await self._controller.register(self._registration)
+        is_first = self.state is BrokerState.STARTING
+        try:
+            async with asyncio.timeout_at(self._deadline if is_first else None):
+                response = await self._controller.register(self._registration)
+        except TimeoutError:
+            raise _unregistered(self._refused) from None
         if response.error_code == ErrorCode.NONE:
             self.broker_epoch = response.broker_epoch
             self._is_registered = True
             return 0
+        self._refused = ErrorCode(response.error_code).name
         _logger.warning(
-            "broker %d cannot register: %s",
-            self._registration.broker_id,
-            ErrorCode(response.error_code).name,
+            "broker %d cannot register: %s", self._registration.broker_id, self._refused
         )
         left = self._deadline - asyncio.get_running_loop().time()
-        if self.state is BrokerState.STARTING and left <= 0:
-            raise NotRegistered(
-                "Shutting down because we were unable to register with the controller quorum: "
-                f"{ErrorCode(response.error_code).name}"
-            )
+        if is_first and left <= 0:
+            raise _unregistered(self._refused)
         return min(self._interval, max(left, _SOON))
 
     async def _beat(self) -> float:
         """Send a heartbeat; how long to wait before the next request."""
-        response = await self._controller.heartbeat(self._heartbeat())
+        request = self._heartbeat()
+        response = await self._controller.heartbeat(request)
         if response.error_code != ErrorCode.NONE:
             _logger.warning("heartbeat refused: %s", ErrorCode(response.error_code).name)
             return self._interval
+        for directory in self._untold.keys() & set(request.offline_log_dirs):
+            self._untold.pop(directory).cancel()
         return self._act_on(response)
 
     def _heartbeat(self) -> BrokerHeartbeatRequest:
@@ -215,3 +243,9 @@ class Lifecycle:
                 self._become(BrokerState.SHUTTING_DOWN)
                 return 0
         return self._interval
+
+
+def _unregistered(reason: str) -> NotRegistered:
+    return NotRegistered(
+        f"Shutting down because we were unable to register with the controller quorum: {reason}"
+    )

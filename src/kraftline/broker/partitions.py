@@ -57,6 +57,8 @@ class Partitions(MetadataPublisher):
         # partition, the id of the directory that they are in.
         self.assignments: dict[tuple[Uuid, int], Uuid] = {}
         self.first_published = False
+        # Directories that get new logs only where there are no others.
+        self.cordoned: frozenset[Uuid] = frozenset()
         self._config_of = config_of
         self._directories = len(logs) + missing
         self._all: dict[tuple[str, int], Partition] = {}
@@ -187,7 +189,8 @@ class Partitions(MetadataPublisher):
             raise DirectoryOffline("every log directory is offline")
         target = None if named is None else online.get(named)
         if target is None:
-            target = min(online.values(), key=len)
+            open_to_new = [each for key, each in online.items() if key not in self.cordoned]
+            target = min(open_to_new or online.values(), key=len)
         return target.create(*where, local.topic_id, config)
 
     def _note_assignment(self, topic_id: Uuid, where: TopicPartition, image: MetadataImage) -> None:

@@ -21,11 +21,14 @@ from typing import TYPE_CHECKING, Self
 from kraftline.broker.assignments import DirectoryAssignments
 from kraftline.broker.broker import Broker
 from kraftline.broker.cache import MetadataCache
+from kraftline.broker.cordoned import CordonedDirectories
+from kraftline.broker.future_logs import promote_abandoned
 from kraftline.broker.lifecycle import Lifecycle
 from kraftline.broker.meters import RequestMeters
 from kraftline.broker.partitions import Partitions
-from kraftline.broker.registry import controller_modules
 from kraftline.broker.quotas import ClientQuotas
+from kraftline.broker.registration_tracker import RegistrationTracker
+from kraftline.broker.registry import controller_modules
 from kraftline.broker.requests import Requests
 from kraftline.config.effective import Config
 from kraftline.config.node_settings import check_supported, node_settings
@@ -52,7 +55,7 @@ from kraftline.node.addresses import (
 from kraftline.node.directories import Directories, take_directories
 from kraftline.node.faults import Faults
 from kraftline.node.operation import operation_endpoint
-from kraftline.node.registration import cordoned_of, registration_of
+from kraftline.node.registration import registration_of
 from kraftline.node.security import Security
 from kraftline.node.standalone import format_if_new, python_config
 from kraftline.node.topics import create_topic
@@ -70,6 +73,10 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 _WATCH_SECONDS = 0.5
+
+
+class StoppedEarly(KraftlineError):
+    """A node was stopped before it served."""
 
 
 class Node:
@@ -106,6 +113,8 @@ class Node:
         self._failures: list[Callable[[], KraftlineError | None]] = []
         self._logs: list[Logs] = []
         self._held: AsyncExitStack | None = None
+        self._starting: asyncio.Task[None] | None = None
+        self._is_stopped = False
         self._thread: NodeThread | None = None
 
     @property
@@ -125,17 +134,22 @@ class Node:
         return len(self.broker.partitions)
 
     async def start(self) -> None:
-        """Return once clients are served. KraftlineError or OSError says why not."""
+        """Return once clients are served. KraftlineError or OSError says why not; StoppedEarly
+        that somebody stopped it before that."""
+        self._is_stopped = False
         async with AsyncExitStack() as held:
-            starting = asyncio.create_task(self._start(held))
+            self._starting = starting = asyncio.create_task(self._start(held))
             failing = asyncio.create_task(self.failed())
             try:
                 # What fails in another task would be waited for in vain.
                 await asyncio.wait((starting, failing), return_when=asyncio.FIRST_COMPLETED)
+                if self._is_stopped:
+                    raise StoppedEarly("the node was stopped while it started")
                 if not starting.done():
                     failing.result()
                 starting.result()
             finally:
+                self._starting = None
                 starting.cancel()
                 failing.cancel()
                 await asyncio.wait((starting, failing))
@@ -143,7 +157,10 @@ class Node:
 
     async def stop(self) -> None:
         """In order: nothing new is taken, everything is flushed, the marker of a clean stop is
-        written."""
+        written. Whoever waits for a start is told at once."""
+        if self._starting is not None:
+            self._is_stopped = True
+            self._starting.cancel()
         held, self._held = self._held, None
         if held is not None:
             await held.aclose()
@@ -236,6 +253,8 @@ class Node:
         image = self.loader.image
 
         def load() -> None:
+            for line in promote_abandoned(directories.logs, image.topics, self.node_id):
+                _logger.warning("%s", line)
             for path in directories.logs:
                 opened = Logs.open(
                     path,
@@ -256,6 +275,9 @@ class Node:
         partitions = Partitions(
             self.node_id, by_id, self._log_config, self.config, len(directories.unreadable)
         )
+        configs = self.controller.admin.broker_configs
+        self._cordoned = CordonedDirectories(configs, directories.logs, partitions)
+        self._tracker = RegistrationTracker(self.node_id)
         snapshots = SnapshotGenerator(
             SnapshotEmitter(self.log),
             RoleFaultHandler("snapshot generation", fatal=False),
@@ -271,6 +293,8 @@ class Node:
                 partitions,
                 quotas,
                 *(() if authorizer is None else (authorizer,)),
+                self._cordoned,
+                self._tracker,
                 DirectoryAssignments(self.controller, partitions),
                 snapshots,
             ]
@@ -311,18 +335,30 @@ class Node:
             lambda: self.loader.last_applied_offset,
             self.config.whole("broker.heartbeat.interval.ms"),
             registration_timeout_ms=self.config.whole("initial.broker.registration.timeout.ms"),
-            cordoned=cordoned_of(self.config, directories.logs),
+            directory_timeout_ms=self.config.whole("log.dir.failure.timeout.ms"),
+            cordoned=self._cordoned.cordoned,
         )
+        self._failures.append(lambda: self.lifecycle.failure)
         held.push_async_callback(
             self.lifecycle.shut_down,
             is_controlled=self.config["controlled.shutdown.enable"] is True,
         )
-        self.broker.partitions.on_directory_failure = self.lifecycle.directory_failed
+        self._listen_to_what_happens()
         await self.lifecycle.start()
         for listener in self.listeners:
             await listener.start()
         if self.operation is not None:
             self.operation.serve(self._sources(len(directories.unreadable)))
+
+    def _listen_to_what_happens(self) -> None:
+        """Whatever the controller has to know of this broker reaches its lifecycle."""
+        lifecycle, partitions = self.lifecycle, self.broker.partitions
+        self._cordoned.tell = lifecycle.cordon
+        self._tracker.register_again = lifecycle.register_again
+        partitions.on_directory_failure = lifecycle.directory_failed
+        for identity, logs in partitions.logs.items():
+            if logs.disk.failure is not None:  # before anybody listened
+                lifecycle.directory_failed(identity)
 
     async def _open_operation(self, held: AsyncExitStack) -> None:
         """Those who run the node may look before it serves."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from kraftline.config.effective import Config
 from kraftline.config.node_settings import NodeSettings
 from kraftline.metadata.features import supported_features
 from kraftline.metadata.random_ids import random_uuid
@@ -33,15 +31,6 @@ def registration_of(
         rack=settings.rack,
         log_dirs=directories,
         previous_broker_epoch=-1 if epoch is None else epoch,
-    )
-
-
-def cordoned_of(config: Config, directories: Mapping[str, Uuid]) -> tuple[Uuid, ...]:
-    """The log directories that shall get no new replicas: those that are named, or * for all."""
-    named = config.texts("cordoned.log.dirs")
-    paths = {os.path.abspath(each) for each in named}
-    return tuple(
-        identity for path, identity in directories.items() if named == ["*"] or path in paths
     )
 
 
