@@ -198,11 +198,7 @@ class _State:
         lifetime_ms = 0 if exchange.principal is None else self._open(exchange, exchange.principal)
         if encode is None:
             return [token]
-        return encode(
-            SaslAuthenticateResponse(
-                error_message=None, auth_bytes=token, session_lifetime_ms=lifetime_ms
-            )
-        )
+        return encode(SaslAuthenticateResponse(auth_bytes=token, session_lifetime_ms=lifetime_ms))
 
     def _open(self, exchange: Exchange, principal: Principal) -> int:
         """It is known who the client is; how long that counts, in ms."""

@@ -17,6 +17,7 @@ from kraftline.broker.authorization.principal import Principal
 from kraftline.broker.sasl.exchange import Exchange, NotAuthenticated
 from kraftline.metadata.add_scram import MIN_ITERATIONS, Mechanism
 from kraftline.metadata.image.scram import ScramCredential
+from kraftline.server.connection import CloseConnection
 
 _VALUE: Final = r"[\x01-\x2b\x2d-\x7f]+"
 _NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
@@ -110,7 +111,7 @@ class Scram(Exchange):
         signature = hmac.digest(credential.stored_key, said, hash)
         proof = base64.b64decode(match["proof"])
         if len(proof) != len(signature):
-            raise NotAuthenticated("a proof of another length")
+            raise CloseConnection("a proof of another length")  # as Kafka, which stumbles here
         client_key = bytes(map(int.__xor__, signature, proof))
         if not hmac.compare_digest(hashlib.new(hash, client_key).digest(), credential.stored_key):
             raise NotAuthenticated("Invalid client credentials")
