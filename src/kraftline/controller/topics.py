@@ -47,7 +47,7 @@ from kraftline.schema.uuids import Uuid
 from kraftline.storage.names import METADATA_TOPIC
 
 MOST_RECORDS = 10_000
-_NOT_CREATABLE = Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, None)
+_NOT_CREATABLE = Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
 
 
 class TopicRules(msgspec.Struct, frozen=True, kw_only=True):

@@ -69,7 +69,11 @@ def answer(request: DescribeTopicPartitionsRequest, context: Context) -> Body:
             ErrorCode.INVALID_REQUEST,
             f"DescribeTopicPartitionsRequest cursor partition must be valid: {start}",
         )
-    if request.cursor is None and any(each.name == "" for each in request.topics):
+    if (
+        request.cursor is None
+        and any(each.name == "" for each in request.topics)
+        and context.may(Operation.DESCRIBE, Resource.TOPIC, "")
+    ):
         raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, "a topic without a name")
     table = cache.encoded.table("partitions", context.listener, image.cluster, _encoded)
     parts: list[bytes] = []

@@ -39,7 +39,15 @@ def answer(
 def failed(
     request: DescribeUserScramCredentialsRequest, error: ErrorCode, context: Context
 ) -> DescribeUserScramCredentialsResponse:
-    return DescribeUserScramCredentialsResponse(error_code=error, error_message=None)
+    return DescribeUserScramCredentialsResponse(
+        error_code=error,
+        error_message=None,
+        # As in Kafka, one for each user, without its name.
+        results=tuple(
+            DescribeUserScramCredentialsResult(error_code=error, error_message=None)
+            for _ in request.users or ()
+        ),
+    )
 
 
 def _of_user(name: str, times: int, scram: ScramImage) -> DescribeUserScramCredentialsResult:

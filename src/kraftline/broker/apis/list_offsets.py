@@ -32,6 +32,7 @@ from kraftline.schema.api.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
+    ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
 from kraftline.storage.log import LogProblem, OffsetAt
@@ -70,55 +71,55 @@ def answer(
         (topic.name, each.partition_index) for topic in request.topics for each in topic.partitions
     )
     found: dict[str, dict[int, _Answer | _Later]] = {}
+    refused: list[ListOffsetsTopicResponse] = []
     for topic in request.topics:
-        is_allowed = context.may(Operation.DESCRIBE, Resource.TOPIC, topic.name)
+        if not context.may(Operation.DESCRIBE, Resource.TOPIC, topic.name):
+            refused.append(_all(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+            continue
         of_topic = found.setdefault(topic.name, {})
         for each in topic.partitions:
-            if not is_allowed:
-                of_topic[each.partition_index] = _nothing(
-                    each, ErrorCode.TOPIC_AUTHORIZATION_FAILED
-                )
-            elif named[topic.name, each.partition_index] > 1:
+            if named[topic.name, each.partition_index] > 1:
                 of_topic[each.partition_index] = _nothing(each, ErrorCode.INVALID_REQUEST)
             else:
                 of_topic[each.partition_index] = _look_up(
                     topic.name, each, request, context, topics
                 )
     if any(callable(each) for of_topic in found.values() for each in of_topic.values()):
-        return _in_a_thread(found, context)
-    return _response(found)
+        return _in_a_thread(found, refused, context)
+    return _response(found, refused)
 
 
 def failed(request: ListOffsetsRequest, error: ErrorCode, context: Context) -> ListOffsetsResponse:
-    return ListOffsetsResponse(
-        topics=tuple(
-            ListOffsetsTopicResponse(
-                name=topic.name,
-                partitions=tuple(_nothing(each, error) for each in topic.partitions),
-            )
-            for topic in request.topics
-        )
+    return ListOffsetsResponse(topics=tuple(_all(topic, error) for topic in request.topics))
+
+
+def _all(topic: ListOffsetsTopic, error: ErrorCode) -> ListOffsetsTopicResponse:
+    return ListOffsetsTopicResponse(
+        name=topic.name, partitions=tuple(_nothing(each, error) for each in topic.partitions)
     )
 
 
 async def _in_a_thread(
-    found: dict[str, dict[int, _Answer | _Later]], context: Context
+    found: dict[str, dict[int, _Answer | _Later]],
+    refused: list[ListOffsetsTopicResponse],
+    context: Context,
 ) -> ListOffsetsResponse:
     loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(context.broker.partitions.threads, _response, found)
+    return await loop.run_in_executor(context.broker.partitions.threads, _response, found, refused)
 
 
-def _response(found: dict[str, dict[int, _Answer | _Later]]) -> ListOffsetsResponse:
-    return ListOffsetsResponse(
-        topics=tuple(
-            ListOffsetsTopicResponse(
-                name=name,
-                partitions=tuple(each() if callable(each) else each for each in of_topic.values()),
-            )
-            for name, of_topic in found.items()
-            if of_topic
+def _response(
+    found: dict[str, dict[int, _Answer | _Later]], refused: list[ListOffsetsTopicResponse]
+) -> ListOffsetsResponse:
+    looked_up = [
+        ListOffsetsTopicResponse(
+            name=name,
+            partitions=tuple(each() if callable(each) else each for each in of_topic.values()),
         )
-    )
+        for name, of_topic in found.items()
+        if of_topic
+    ]
+    return ListOffsetsResponse(topics=(*looked_up, *refused))
 
 
 def _look_up(
