@@ -11,7 +11,10 @@ from kraftline.metadata.access import Operation
 from kraftline.schema.api.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
+    ReassignablePartitionResponse,
+    ReassignableTopicResponse,
 )
+from kraftline.schema.api.error_codes import ErrorCode
 
 
 async def answer(
@@ -19,3 +22,24 @@ async def answer(
 ) -> AlterPartitionReassignmentsResponse:
     context.require(Operation.ALTER)
     return await context.broker.controller.admin.alter_partition_reassignments(request)
+
+
+def failed(
+    request: AlterPartitionReassignmentsRequest, error: ErrorCode, context: Context
+) -> AlterPartitionReassignmentsResponse:
+    return AlterPartitionReassignmentsResponse(
+        error_code=error,
+        error_message=None,
+        responses=tuple(
+            ReassignableTopicResponse(
+                name=topic.name,
+                partitions=tuple(
+                    ReassignablePartitionResponse(
+                        partition_index=each.partition_index, error_code=error, error_message=None
+                    )
+                    for each in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        ),
+    )

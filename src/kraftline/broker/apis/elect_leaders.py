@@ -28,7 +28,7 @@ def failed(
 ) -> ElectLeadersResponse:
     """Before version 1 an answer tells errors of partitions alone."""
     return ElectLeadersResponse(
-        error_code=error,
+        error_code=error if context.version > 0 else ErrorCode.NONE,
         replica_election_results=tuple(
             ReplicaElectionResult(
                 topic=each.topic,

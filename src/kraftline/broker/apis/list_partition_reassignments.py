@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from kraftline.broker.context import Context
 from kraftline.metadata.access import Operation
+from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.schema.api.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
 )
 
 
@@ -18,3 +21,22 @@ async def answer(
 ) -> ListPartitionReassignmentsResponse:
     context.require(Operation.DESCRIBE)
     return await context.broker.controller.admin.list_partition_reassignments(request)
+
+
+def failed(
+    request: ListPartitionReassignmentsRequest, error: ErrorCode, context: Context
+) -> ListPartitionReassignmentsResponse:
+    return ListPartitionReassignmentsResponse(
+        error_code=error,
+        error_message=None,
+        topics=tuple(
+            OngoingTopicReassignment(
+                name=topic.name,
+                partitions=tuple(
+                    OngoingPartitionReassignment(partition_index=each)
+                    for each in topic.partition_indexes
+                ),
+            )
+            for topic in request.topics or ()
+        ),
+    )
