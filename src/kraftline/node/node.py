@@ -22,6 +22,7 @@ from kraftline.broker.assignments import DirectoryAssignments
 from kraftline.broker.broker import Broker
 from kraftline.broker.cache import MetadataCache
 from kraftline.broker.cordoned import CordonedDirectories
+from kraftline.broker.dynamic_configs import DynamicConfigs
 from kraftline.broker.future_logs import promote_abandoned
 from kraftline.broker.lifecycle import Lifecycle
 from kraftline.broker.meters import RequestMeters
@@ -32,6 +33,7 @@ from kraftline.broker.registry import controller_modules
 from kraftline.broker.requests import Requests
 from kraftline.config.effective import Config
 from kraftline.config.node_settings import check_supported, node_settings
+from kraftline.controller.broker_configs import BrokerConfigs
 from kraftline.controller.controller import Controller
 from kraftline.errors import KraftlineError
 from kraftline.metadata.bootstrap import read_bootstrap
@@ -275,9 +277,10 @@ class Node:
         partitions = Partitions(
             self.node_id, by_id, self._log_config, self.config, len(directories.unreadable)
         )
-        configs = self.controller.admin.broker_configs
+        configs = BrokerConfigs(self.config, self.node_id)
         self._cordoned = CordonedDirectories(configs, directories.logs, partitions)
         self._tracker = RegistrationTracker(self.node_id)
+        self._dynamic = DynamicConfigs(configs)
         snapshots = SnapshotGenerator(
             SnapshotEmitter(self.log),
             RoleFaultHandler("snapshot generation", fatal=False),
@@ -293,6 +296,7 @@ class Node:
                 partitions,
                 quotas,
                 *(() if authorizer is None else (authorizer,)),
+                self._dynamic,
                 self._cordoned,
                 self._tracker,
                 DirectoryAssignments(self.controller, partitions),
@@ -344,11 +348,23 @@ class Node:
             is_controlled=self.config["controlled.shutdown.enable"] is True,
         )
         self._listen_to_what_happens()
+        self._dynamic.follow(self._reconfigure)
         await self.lifecycle.start()
         for listener in self.listeners:
             await listener.start()
         if self.operation is not None:
             self.operation.serve(self._sources(len(directories.unreadable)))
+
+    def _reconfigure(self, config: Config) -> None:
+        """What changes without a restart, beside logs and directories."""
+        self.broker.verifies_transactions = bool(
+            config["transaction.partition.verification.enable"]
+        )
+        for logs in self._logs:
+            logs.keep_producers(config.whole("producer.id.expiration.ms"))
+        settings = node_settings(config)
+        for listener in self.listeners:
+            listener.limits = limits_of(config, settings, listener.name)
 
     def _listen_to_what_happens(self) -> None:
         """Whatever the controller has to know of this broker reaches its lifecycle."""

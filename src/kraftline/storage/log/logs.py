@@ -194,6 +194,12 @@ class Logs:
         """Remove files and directories whose delay has passed. In any thread."""
         self._removals.remove_due(self._clock())
 
+    def keep_producers(self, expiration_ms: int) -> None:
+        """Forget producers that were silent for so long, from now on."""
+        self._producer_expiration_ms = expiration_ms
+        for log in self:
+            log.producers.expiration_ms = expiration_ms
+
     def expire_producers(self) -> None:
         for log in self:
             log.expire_producers()
