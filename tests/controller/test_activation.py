@@ -19,7 +19,7 @@ from kraftline.schema.metadata.frame import encode_record
 from kraftline.schema.types import Message, Uuid
 from tests.broker.running import running
 from tests.controller.images import image_of
-from tests.controller.metadata_log import LoggedBatch, in_order, read_batches
+from tests.controller.metadata_log import Plain, in_order, read_batches
 from tests.oracle.kafka import KraftCluster
 
 _NO_OP = frozenset({"NO_OP_RECORD"})
@@ -84,7 +84,7 @@ async def _leave_open(data: Path) -> None:
         await log.write([encode_record(record, 0) for record in _OPEN])
 
 
-def _read(data: Path) -> list[LoggedBatch]:
+def _read(data: Path) -> list[list[tuple[str, Plain]]]:
     """Without what says which directories are cordoned: when that is told is a matter of time."""
     batches = (in_order(each) for each in read_batches(data, silent=_NO_OP))
     timeless = ([it for it in each if "cordonedLogDirs" not in it[1]] for each in batches)

@@ -60,7 +60,7 @@ def build(
             assert rows.schema.names == [
                 field for field in TABLES[name].columns.names if field not in file.partition
             ]
-            values = {key: value for key, value in file.partition.items()}
+            values = file.partition
             out[str(values["cluster_id"])][name] += [{**row, **values} for row in rows.to_pylist()]
     return out
 

@@ -1,4 +1,4 @@
-"""History as tables: what was true in a cluster, from when to when, what changed, what was unhealthy.
+"""History as tables: what was true from when to when, what changed, what was unhealthy.
 
 `write_history` makes them of staged records: metadata's own replay, done by Spark's tasks.
 """

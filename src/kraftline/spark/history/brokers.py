@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
@@ -134,5 +134,5 @@ def told(events: list[BrokerEvent]) -> Iterator[tuple[int, str | None, str | Non
             yield number, out[-1] if out else None, back[-1] if back else None
 
 
-def _sorted(directories: list[str]) -> list[str]:
+def _sorted(directories: Iterable[str]) -> list[str]:
     return [str(each) for each in in_order(map(Uuid.parse, directories))]

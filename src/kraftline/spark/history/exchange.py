@@ -6,6 +6,7 @@ the lives of their topics, which come before the partitions.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -135,7 +136,7 @@ def opened_said(rows: DataFrame, legs: DataFrame, *, is_health: bool) -> DataFra
     return _shaped(rows.join(F.broadcast(legs), "cluster_id"), columns, kept)
 
 
-def _shaped(rows: DataFrame, columns: dict[str, Column], kept: list[str]) -> DataFrame:
+def _shaped(rows: DataFrame, columns: dict[str, Column], kept: Sequence[str]) -> DataFrame:
     from pyspark.sql import functions as F
 
     own = {**{name: F.col(name) for name in kept}, **columns}

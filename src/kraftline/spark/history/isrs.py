@@ -1,8 +1,4 @@
-"""ISRs that shrank, grew or changed, in the words of `metadata.words`.
-
-There can be millions of these, each with other numbers: the words are taken once, with marks where
-the numbers belong, and the marks filled in for all rows at once.
-"""
+"""ISRs that shrank, grew or changed, in words. There can be millions, each with other numbers."""
 
 from __future__ import annotations
 
@@ -13,85 +9,18 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from msgspec import Struct
+from msgspec.structs import replace
 
 from kraftline.metadata.partition import MIGRATING, PartitionRegistration
 from kraftline.metadata.words import Change, partition_changes
-from kraftline.spark.history.lists import PAD, Ints, Lists, firsts_of, interned
+from kraftline.spark.history.lists import PAD, Ints, Ints2, Lists, firsts_of, interned
+from kraftline.spark.history.marks import CAUSE, TOPIC, Filling, Mark, Told, mark
 from kraftline.spark.history.placed import NONE, Flags
 from kraftline.spark.history.steps import Steps
 from kraftline.spark.history.whys import NO_CAUSE, Whys
 
-TOPIC: Final = "\0"
-NAME: Final = f"{TOPIC}-0"
-_CAUSE: Final = "\4"
-_NO_BROKER: Final = -7  # none has this number
-
-
-class Told(Struct):
-    """A change per row: `step` is its step, the rest columns of the table `changes`; `text` has
-    pieces, None where the name of the partition belongs."""
-
-    step: Ints
-    kind: pa.Array
-    broker: pa.Array
-    before: pa.Array
-    after: pa.Array
-    cause: pa.Array
-    text: list[pa.Array | None]
-
-
-class _Mark(int):
-    """A number that stands for what is to be filled in."""
-
-    mark: str
-
-    def __str__(self) -> str:
-        return self.mark
-
-
-def _mark(number: int, text: str) -> _Mark:
-    made = _Mark(number)
-    made.mark = text
-    return made
-
-
-_GONE, _NEW, _NOW = _mark(1, "\1"), _mark(2, "\2"), _mark(3, "\3")
-
-
-class _Template(Struct, frozen=True):
-    """A sentence in pieces; those at odd places are marks, the last of which is the whole ISR."""
-
-    kind: str
-    pieces: tuple[str, ...]
-
-
-@cache
-def _template(some_gone: bool, some_new: bool, whole: bool, caused: bool) -> _Template:
-    change = _said(some_gone, some_new, whole=False, caused=caused)
-    # Of a partition that lost nobody: how it is said that all are in sync.
-    clause = _said(False, True, whole=whole, caused=False).text.rpartition("; ")[2]
-    head = change.text.rpartition("; ")[0]
-    text = f"{head}; {clause}"
-    for mark in (NAME, _GONE.mark, _NEW.mark, _NOW.mark, _CAUSE):
-        text = text.replace(mark, f"\f{mark}\f")
-    return _Template(change.kind, tuple(text.split("\f")))
-
-
-def _said(some_gone: bool, some_new: bool, *, whole: bool, caused: bool) -> Change:
-    """A change with marks: the ISR behind it is one of them."""
-    now = (_NEW,) if some_new else (_NOW,)
-    was = ((_GONE,) if some_gone else ()) + (() if some_new else now)
-    replicas = now if whole else (*now, *was, _NO_BROKER)
-    before, after = (
-        PartitionRegistration(replicas, (MIGRATING,) * len(replicas), isr, 0, 0, 0)
-        for isr in (was, now)
-    )
-    found = partition_changes(
-        TOPIC, 0, before, after, lambda broker, back, where: _CAUSE if caused else None
-    )
-    (change,) = found
-    return change
+_GONE, _NEW, _NOW = mark(1, "\2"), mark(2, "\3"), mark(3, "\4")
+_NO_BROKER: Final = 4  # none of them
 
 
 def isrs(steps: Steps, chosen: Ints, whys: Whys) -> Iterator[Told]:
@@ -108,63 +37,87 @@ def isrs(steps: Steps, chosen: Ints, whys: Whys) -> Iterator[Told]:
     # A leader is in sync by definition: that it was elected has been said.
     leader = steps.leader[chosen]
     elected = (sizes[new] == 1) & (firsts[new] == leader) & (leader != steps.leader[before])
-    replicas = steps.lists["replicas"][chosen]
-    is_whole = _are_within(lists, replicas, now)
+    is_whole = _are_within(lists, steps.lists["replicas"][chosen], now)
     cause = np.full(len(chosen), NO_CAUSE)
     shrank = np.flatnonzero(some_gone & ~some_new)
     cause[shrank] = _causes(steps, chosen[shrank], gone[shrank], whys)
-    texts = pa.array([", ".join(map(str, each)) for each in steps.values.values], pa.string())
-    named = pc.if_else(pc.equal(texts, ""), "none", texts)
-    filled = {_GONE.mark: gone, _NEW.mark: new, _NOW.mark: now}
-    kinds = interned(*(each.astype(np.int64) for each in (some_gone, some_new, is_whole)))
-    groups = interned(kinds, (cause != NO_CAUSE).astype(np.int64))
+    flags = (some_gone, some_new, is_whole, cause != NO_CAUSE)
+    groups = interned(*(each.astype(np.int64) for each in flags))
     told = (some_gone | some_new) & ~(elected & ~some_gone)
-    for number, at in enumerate(firsts_of(groups).tolist()):
+    texts = steps.values.texts()
+    named = pc.if_else(pc.equal(texts, ""), "none", texts)
+    for number, first in enumerate(firsts_of(groups).tolist()):
         rows = np.flatnonzero((groups == number) & told)
         if not len(rows):
             continue
-        shape = (some_gone[at], some_new[at], is_whole[at], cause[at] != NO_CAUSE)
-        template = _template(*map(bool, shape))
-        text: list[pa.Array | None] = []
-        last = len(template.pieces) - 2
-        for place, piece in enumerate(template.pieces):
-            if piece == NAME:
-                text.append(None)
-            elif piece == _CAUSE:
-                text.append(whys.arrow(cause[rows]))
-            elif place % 2:
-                code = now if place == last else filled[piece]
-                text.append(named.take(pa.array(code[rows])))
-            else:
-                text.append(_same(piece, len(rows)))
-        sides = (
-            pc.binary_join_element_wise("[", texts.take(pa.array(c[rows])), "]", "")
-            for c in (was, now)
+        columns = ((_GONE, gone), (_NEW, new), (_NOW, now))
+        filling = Filling(
+            {
+                **{each.mark: named.take(pa.array(code[rows])) for each, code in columns},
+                CAUSE: whys.arrow(cause[rows]),
+            },
+            {_GONE.mark: firsts[gone[rows]], _NEW.mark: firsts[new[rows]]},
         )
-        who = firsts[np.where(some_gone, gone, new)[rows]]
-        yield Told(
-            chosen[rows],
-            _same(template.kind, len(rows)),
-            pa.array(who),
-            *sides,
-            whys.arrow(cause[rows]),
-            text,
+        found = filling.told(chosen[rows], _change(*(bool(each[first]) for each in flags)))
+        found.before, found.after = (
+            pc.binary_join_element_wise("[", texts.take(pa.array(code[rows])), "]", "")
+            for code in (was, now)
         )
+        yield found
+
+
+@cache
+def _change(some_gone: bool, some_new: bool, whole: bool, caused: bool) -> Change:
+    """A change with marks."""
+    change = _said(some_gone, some_new, whole=False, caused=caused)
+    head, _, clause = change.text.rpartition("; ")
+    if whole:
+        # As it is said of an ISR that nobody left.
+        clause = _said(False, True, whole=True, caused=False).text.rpartition("; ")[2]
+    # The ISR itself is what the sentence ends with.
+    clause = clause.replace(_NEW.mark, _NOW.mark)
+    return replace(change, text=f"{head}; {clause}", before=None, after=None)
+
+
+def _said(some_gone: bool, some_new: bool, *, whole: bool, caused: bool) -> Change:
+    now: tuple[Mark, ...] = (_NEW,) if some_new else (_NOW,)
+    was = ((_GONE,) if some_gone else ()) + (() if some_new else now)
+    replicas = now if whole else (*now, *was, _NO_BROKER)
+    before, after = (
+        PartitionRegistration(replicas, (MIGRATING,) * len(replicas), isr, 0, 0, 0)
+        for isr in (was, now)
+    )
+    (change,) = partition_changes(
+        TOPIC, 0, before, after, lambda broker, back, where: CAUSE if caused else None
+    )
+    return change
 
 
 def _differences(lists: Lists, was: Ints, now: Ints) -> tuple[Ints, Ints]:
     """Who left and who came, as lists."""
     pairs = interned(was, now)
     firsts = firsts_of(pairs)
-    gone, new = [], []
-    for before, after in zip(was[firsts].tolist(), now[firsts].tolist(), strict=True):
-        one, other = lists.values[before], lists.values[after]
-        gone.append(lists.code(tuple([each for each in one if each not in other])))
-        new.append(lists.code(tuple([each for each in other if each not in one])))
-    return np.array(gone)[pairs], np.array(new)[pairs]
+    matrix = lists.matrix()
+    one, other = matrix[was[firsts]], matrix[now[firsts]]
+    return _left(lists, one, other)[pairs], _left(lists, other, one)[pairs]
 
 
-def _are_within(lists: np.ndarray, some: Ints, others: Ints) -> Flags:  # type: ignore[type-arg]
+def _left(lists: Lists, one: Ints2, other: Ints2) -> Ints:
+    """The codes of what is in one list and not in another. Mostly that is one broker or none."""
+    is_left = ~(one[:, :, None] == other[:, None, :]).any(axis=2) & (one != PAD)
+    counts = is_left.sum(axis=1)
+    found = np.full(len(one), lists.code(()))
+    single = np.flatnonzero(counts == 1)
+    brokers = one[single, is_left[single].argmax(axis=1)]
+    codes = interned(brokers)
+    alone = [lists.code((broker,)) for broker in brokers[firsts_of(codes)].tolist()]
+    found[single] = np.array(alone, np.int64)[codes]
+    for at in np.flatnonzero(counts > 1).tolist():
+        found[at] = lists.code(tuple(one[at][is_left[at]].tolist()))
+    return found
+
+
+def _are_within(lists: Ints2, some: Ints, others: Ints) -> Flags:
     """Whether all of one list are in another."""
     pairs = interned(some, others)
     firsts = firsts_of(pairs)
@@ -197,7 +150,3 @@ def _no_replicas(values: list[tuple[int, ...]], gone: int, replicas: int) -> str
     before = PartitionRegistration((), (), left, 0, 0, 0)
     (change,) = partition_changes(TOPIC, 0, before, PartitionRegistration((), (), (), 0, 0, 0))
     return change.because
-
-
-def _same(text: str, count: int) -> pa.Array:
-    return pa.repeat(pa.scalar(text, pa.string()), count)

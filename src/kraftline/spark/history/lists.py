@@ -7,6 +7,7 @@ out once for each code.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -26,6 +27,7 @@ class Lists:
     def __init__(self, values: list[tuple[int, ...]]) -> None:
         self.values = values
         self._codes = {value: code for code, value in enumerate(values)}
+        self._matrix: Ints2 | None = None
 
     def code(self, value: tuple[int, ...]) -> int:
         """The code of a list, a new one where it has none yet."""
@@ -44,11 +46,19 @@ class Lists:
 
     def matrix(self) -> Ints2:
         """The lists as rows, filled up with PAD."""
-        width = max(map(len, self.values), default=0)
-        found = np.full((len(self.values) or 1, width or 1), PAD, np.int64)
-        for code, value in enumerate(self.values):
-            found[code, : len(value)] = value
-        return found
+        if self._matrix is None or len(self._matrix) < len(self.values):
+            sizes = self.sizes()
+            width = max(int(sizes.max()), 1)
+            found = np.full((len(sizes), width), PAD, np.int64)
+            found[np.arange(width) < sizes[:, None]] = np.fromiter(
+                chain.from_iterable(self.values), np.int64
+            )
+            self._matrix = found
+        return self._matrix
+
+    def texts(self) -> pa.Array:
+        """`1, 2, 3` for each list."""
+        return pa.array([", ".join(map(str, each)) for each in self.values], pa.string())
 
     def arrow(self) -> pa.Array:
         return pa.array(self.values, pa.list_(pa.int32()))
@@ -99,7 +109,8 @@ def interned(*columns: Ints) -> Ints:
 
 def _dense(column: Ints) -> Ints:
     encoded = pa.array(column).dictionary_encode()
-    return encoded.indices.to_numpy().astype(np.int64)
+    found: Ints = encoded.indices.to_numpy().astype(np.int64)
+    return found
 
 
 def firsts_of(codes: Ints) -> Ints:

@@ -19,14 +19,15 @@ from kraftline.lake.tables import CHANGES, CLOSED, HEALTH, OPEN, PARTITIONS, TIM
 from kraftline.schema.uuids import Uuid
 from kraftline.spark.history.around import Around
 from kraftline.spark.history.health import KINDS, unhealthy
-from kraftline.spark.history.isrs import Told
 from kraftline.spark.history.lists import Ints
 from kraftline.spark.history.lives import Life, OverGap
+from kraftline.spark.history.marks import Told
 from kraftline.spark.history.out import TablesOut
 from kraftline.spark.history.placed import LIFE, NEVER, NONE, Flags, Placed, placed
+from kraftline.spark.history.rare import registration
 from kraftline.spark.history.rows import Rows, plain_schema
 from kraftline.spark.history.steps import Steps, steps_of
-from kraftline.spark.history.telling import registration, told
+from kraftline.spark.history.telling import told
 from kraftline.spark.history.topics import First, Topic
 
 _CHUNK: Final = 1 << 17
@@ -79,8 +80,11 @@ class Partitions:
         said = table.filter(pc.greater_equal(table.column("how"), LIFE))
         columns = (said.column(name).to_pylist() for name in ("cluster_id", "how", "payload"))
         for cluster_id, how, payload in zip(*columns, strict=True):
-            kind = Life if how == LIFE else OverGap
-            found: Life | OverGap = msgspec.msgpack.decode(payload, type=kind)
+            found: Life | OverGap
+            if how == LIFE:
+                found = msgspec.msgpack.decode(payload, type=Life)
+            else:
+                found = msgspec.msgpack.decode(payload, type=OverGap)
             key = cluster_id, found.topic_id
             topic = self._topics.get(key)
             if topic is None:

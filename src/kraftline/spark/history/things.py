@@ -332,7 +332,8 @@ class Things:
 
     def _closed(self, table: str, thing: _Thing, by: Moment | None) -> None:
         row, start = thing.row, thing.open_at
-        assert row is not None and start is not None
+        assert row is not None
+        assert start is not None
         end = None if by is None else (by.at_offset, by.at_time)
         self.rows.valid(table, row, self.leg, (start.at_offset, start.at_time), end)
         if table == "configs" and row["name"] == MIN_ISR:
@@ -411,17 +412,11 @@ class Things:
     def _known(self, moment: Moment, event: BrokerEvent) -> None:
         """What partitions and `health` follow from."""
         now, number = event.after, event.broker
-        is_there = now is not None
-        self.around.brokers.append(
-            BrokerState(
-                moment.offset,
-                number,
-                is_there,
-                is_there and now["fenced"],
-                is_there and now["in_controlled_shutdown"],
-                frozenset(now["directories"]) if is_there else frozenset(),
-            )
-        )
+        state = (False, False, False, frozenset[str]())
+        if now is not None:
+            where = frozenset(now["directories"])
+            state = (True, now["fenced"], now["in_controlled_shutdown"], where)
+        self.around.brokers.append(BrokerState(moment.offset, number, *state))
         if moment.opened or (now is None and event.before is None):
             return
         turns = self._turns.setdefault(number, [])
@@ -499,10 +494,9 @@ class Things:
             if table in _TOLD_BY_STATE or table == "features":
                 self._by_state(table, one, other, at, None, before.leg)
         for (_, (topic_id,)), (one, other) in topics.items():
-            names = one and one["topic"], other and other["topic"]
-            self.over_gap.append(
-                OverGap(str(topic_id), before.leg.leg, *names, configs.get(names[1] or "", []))
-            )
+            was_name, name = (None if side is None else side["topic"] for side in (one, other))
+            set_now = configs.get(name or "", [])
+            self.over_gap.append(OverGap(str(topic_id), before.leg.leg, was_name, name, set_now))
         before.around.brokers_over_gap = [
             (was.get(key), now.get(key)) for key in {**was, **now} if key[0] == "brokers"
         ]

@@ -42,7 +42,8 @@ class First(NamedTuple):
 
 class Topic(Struct):
     """A topic whose partitions are being replayed: its lives by leg, the first records of its
-    partitions and how many replicas they had last, by the place of the life in the log; and its partitions on both sides of a gap, by the leg before that."""
+    partitions and how many replicas they had last, by the place of the life in the log; and its
+    partitions on both sides of a gap, by the leg before that."""
 
     cluster_id: str
     topic_id: str

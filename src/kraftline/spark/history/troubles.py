@@ -62,4 +62,6 @@ def min_isr_troubles(in_sync: Ints, wanted: Ints, min_isr: Ints) -> Ints:
     """The bits that depend on min.insync.replicas, which may change by itself."""
     least = np.minimum(min_isr, np.maximum(wanted, 1))
     under = np.where(in_sync < least, BITS[UNDER_MIN_ISR], 0)
-    return under | np.where((in_sync == least) & (least < wanted), BITS[AT_MIN_ISR], 0)
+    at_least = np.where((in_sync == least) & (least < wanted), BITS[AT_MIN_ISR], 0)
+    found: Ints = np.bitwise_or(under, at_least)
+    return found

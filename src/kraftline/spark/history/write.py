@@ -181,10 +181,8 @@ def _replayed(share: _Share, root: str, rows: Rows) -> tuple[Around, list[dict[s
         things.replay(log.units(leg.leg))
         things.finish()
         around.legs[leg.leg] = things.around
-        for life in things.lives:
-            said.append(_said(share.cluster_id, life.leg, LIFE, life))
-        for gap in things.over_gap:
-            said.append(_said(share.cluster_id, gap.leg, OVER_GAP, gap))
+        said += [_said(share.cluster_id, life.leg, LIFE, life) for life in things.lives]
+        said += [_said(share.cluster_id, gap.leg, OVER_GAP, gap) for gap in things.over_gap]
         before = None if leg.next_base_offset is None else things
     return around, said
 
@@ -336,7 +334,7 @@ def _record_frames(
         schema = pa.schema([columns.field(name) for name in wanted])
         rows = read_files(spark, folder, paths, schema)
         assert rows is not None
-        if leg is not None:
+        if leg is not None and first is not None:
             rows = rows.where((F.col("leg") == leg) & (F.col("offset") >= first))
             rows = rows.where(~F.col("in_snapshot"))
         yield exchange.records_said(rows, record_type)
