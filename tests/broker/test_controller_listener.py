@@ -97,6 +97,9 @@ def test_an_address_that_nobody_could_use_is_not_registered(node: NodeThread) ->
 @pytest.mark.oracle
 def test_kafkas_tools_reach_the_controller(node: NodeThread) -> None:
     host, port = address(node)
-    arguments = ["cluster-id", "--bootstrap-controller", f"{host}:{port}"]
-    said = run("org.apache.kafka.tools.ClusterTool", arguments, timeout=90)
+    where = ["--bootstrap-controller", f"{host}:{port}"]
+    said = run("org.apache.kafka.tools.ClusterTool", ["cluster-id", *where], timeout=90)
     assert node.cluster_id in said
+    arguments = [*where, "describe", "--status"]
+    said = run("org.apache.kafka.tools.MetadataQuorumCommand", arguments, timeout=90)
+    assert f"CONTROLLER://{host}:{port}" in said

@@ -4,8 +4,6 @@ was started in, formatted when it is first used."""
 from __future__ import annotations
 
 import os
-import secrets
-import tempfile
 from collections.abc import Mapping
 from typing import Final
 
@@ -61,7 +59,9 @@ def python_config(settings: Mapping[str, object] | None = None) -> tuple[Config,
     given = {key: _text(value) for key, value in (settings or {}).items()}
     temporary = None
     if not {"log.dirs", "log.dir"} & given.keys():
-        temporary = os.path.join(tempfile.gettempdir(), f"kraftline-{secrets.token_hex(8)}")
+        import tempfile  # only for these
+
+        temporary = os.path.join(tempfile.gettempdir(), f"kraftline-{os.urandom(8).hex()}")
         given["log.dirs"] = temporary
     given.setdefault("listeners", "PLAINTEXT://127.0.0.1:0")
     return standalone_config(given), temporary
