@@ -157,12 +157,12 @@ def test_a_user_is_told_what_kafka_would_tell(alice: tuple[User, User], seed: in
                 asked = [any_request(kind, version, number, each) for each in alice]
             except AssertionError:
                 continue
+            if getattr(asked[0], "users", ()) is None:
+                continue  # one who may not ask for all users is never answered by Kafka
             ours, kafkas = (
                 _said(each, request, key, version)
                 for each, request in zip(alice, asked, strict=True)
             )
-            if getattr(asked[0], "users", ()) is None:
-                continue  # Kafka does not answer one who may not ask for all users
             if isinstance(kafkas, str) or isinstance(ours, str):
                 found = [] if ours == kafkas else [f"we say {ours}, Kafka {kafkas}"]
             else:
