@@ -61,7 +61,7 @@ def test_the_cache_is_first_and_snapshots_are_last() -> None:
         names = node.node.loader.publishers
     assert names[:2] == ("MetadataCache", "Partitions")
     after = names[2:]
-    assert {"CordonedDirectories", "RegistrationTracker"} < set(after)
+    assert {"DynamicConfigs", "RegistrationTracker"} < set(after)
     assert after[-2:] == ("DirectoryAssignments", "SnapshotGenerator")
 
 
@@ -211,8 +211,8 @@ def test_a_directory_that_is_cordoned_while_running_is_told_and_gets_no_new_logs
         with talk_to(node) as talk:
             (told,) = talk.ask_for(IncrementalAlterConfigsResponse, request, 1).responses
         assert told.error_code == ErrorCode.NONE, told.error_message
-        (first, identity) = next(iter(node.node._cordoned._directories.items()))
-        assert first == str(places[0])
+        logs = node.node.broker.partitions.logs
+        (identity,) = (key for key, each in logs.items() if each.path == str(places[0]))
         wait_for(lambda: registered(node).cordoned_directories == (identity,))
         for number in range(4):
             node.create_topic(f"new-{number}")

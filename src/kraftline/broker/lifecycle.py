@@ -141,8 +141,9 @@ class Lifecycle:
 
     def cordon(self, directories: Collection[Uuid]) -> None:
         """Tell the controller which directories shall get no new replicas."""
-        self._cordoned = tuple(directories)
-        self._wake.set()
+        if set(directories) != set(self._cordoned):
+            self._cordoned = tuple(directories)
+            self._wake.set()
 
     def register_again(self) -> None:
         """What the controller knows of this broker is out of date."""

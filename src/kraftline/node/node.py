@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, Self
 from kraftline.broker.assignments import DirectoryAssignments
 from kraftline.broker.broker import Broker
 from kraftline.broker.cache import MetadataCache
-from kraftline.broker.cordoned import CordonedDirectories
+from kraftline.broker.cordoned import cordoned_of
 from kraftline.broker.dynamic_configs import DynamicConfigs
-from kraftline.broker.future_logs import promote_abandoned
 from kraftline.broker.lifecycle import Lifecycle
 from kraftline.broker.meters import RequestMeters
 from kraftline.broker.partitions import Partitions
@@ -37,8 +36,6 @@ from kraftline.controller.broker_configs import BrokerConfigs
 from kraftline.controller.controller import Controller
 from kraftline.errors import KraftlineError
 from kraftline.metadata.bootstrap import read_bootstrap
-from kraftline.metadata.image import MetadataImage
-from kraftline.metadata.image.configs import BROKER, TOPIC
 from kraftline.metadata.loader import (
     MetadataLoader,
     RoleFaultHandler,
@@ -56,15 +53,15 @@ from kraftline.node.addresses import (
 )
 from kraftline.node.directories import Directories, take_directories
 from kraftline.node.faults import Faults
-from kraftline.node.operation import operation_endpoint
+from kraftline.node.logs import NodeLogs, to_the_end
+from kraftline.node.metadata_log import metadata_log_settings
+from kraftline.node.operation import open_operation, operation_endpoint
 from kraftline.node.registration import registration_of
 from kraftline.node.security import Security
 from kraftline.node.standalone import format_if_new, python_config
 from kraftline.node.topics import create_topic
-from kraftline.raft import EmbeddedLog, LogSettings
+from kraftline.raft import EmbeddedLog
 from kraftline.server.server import Listener
-from kraftline.storage.log import LogConfig, Logs
-from kraftline.storage.log.config import log_config
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -108,12 +105,12 @@ class Node:
         self.requests = RequestMeters()
         self.faults = Faults(self)
         self.operation: OperationListener | None = None
-        self._operation_endpoint = operation_endpoint(config)
+        operation_endpoint(config)  # to say at once what is wrong with it
         self.log: EmbeddedLog
         self.loader: MetadataLoader
         # What can end a node, asked now and then.
         self._failures: list[Callable[[], KraftlineError | None]] = []
-        self._logs: list[Logs] = []
+        self._logs = NodeLogs(config, self.node_id)
         self._held: AsyncExitStack | None = None
         self._starting: asyncio.Task[None] | None = None
         self._is_stopped = False
@@ -179,14 +176,9 @@ class Node:
         """What keeps the node from going on."""
         return next(filter(None, (ask() for ask in self._failures)), None)
 
-    def _failed_directories(self) -> KraftlineError | None:
-        if not all(each.disk.failure is not None for each in self._logs):
-            return None
-        paths = ", ".join(each.path for each in self._logs)
-        return KraftlineError(f"Shutdown broker because all log dirs in {paths} have failed")
-
     async def _start(self, held: AsyncExitStack) -> None:
-        self.addresses, self.listeners, self._logs = [], [], []
+        self.addresses, self.listeners = [], []
+        self._logs = NodeLogs(self.config, self.node_id)
         self.controller_addresses, self.controller_listeners = [], []
         self._failures = []
         self._tls = self._contexts()
@@ -201,7 +193,7 @@ class Node:
                 address = take_address(endpoint)
                 held.callback(address.channel.close)
                 taken.append(address)
-        await self._open_operation(held)
+        self.operation = await open_operation(self.config, held)
         directories = take_directories(self.settings, held.enter_context(ExitStack()))
         held.push_async_callback(self._close_logs)
         for path, reason in directories.unreadable.items():
@@ -216,14 +208,14 @@ class Node:
         if self._temporary is not None:
             os.mkdir(self._temporary, 0o700)
             held.push_async_callback(asyncio.to_thread, shutil.rmtree, self._temporary)
-        await _to_the_end(lambda: format_if_new(self.config))
+        await to_the_end(lambda: format_if_new(self.config))
 
     async def _lead(self, directories: Directories, held: AsyncExitStack) -> None:
         """The metadata log is open and replayed, and the controller decides."""
         self.log = log = await EmbeddedLog.open(
             directories.metadata,
             node_id=self.node_id,
-            settings=_metadata_log(self.config),
+            settings=metadata_log_settings(self.config),
             endpoints=endpoints_of_voter(self.settings, self.controller_addresses),
             lock=directories.locks[directories.metadata],
         )
@@ -252,35 +244,16 @@ class Node:
 
     async def _load(self, directories: Directories) -> None:
         """Partitions are open as the metadata has them."""
-        image = self.loader.image
-
-        def load() -> None:
-            for line in promote_abandoned(directories.logs, image.topics, self.node_id):
-                _logger.warning("%s", line)
-            for path in directories.logs:
-                opened = Logs.open(
-                    path,
-                    lambda topic: self._log_config(image, topic),
-                    threads=self.config.whole("num.recovery.threads.per.data.dir"),
-                    lock=directories.locks[path],
-                    producer_expiration_ms=self.config.whole("producer.id.expiration.ms"),
-                )
-                self._logs.append(opened)
-
-        await _to_the_end(load)
-        self._failures.append(self._failed_directories)
-        for logs in self._logs:
-            for note in logs.notes:
-                _logger.warning("%s", note)
+        await self._logs.open(directories, self.loader.image)
+        self._failures.append(self._logs.failure)
         cache = MetadataCache()
-        by_id = dict(zip(directories.logs.values(), self._logs, strict=True))
+        by_id = dict(zip(directories.logs.values(), self._logs.all, strict=True))
         partitions = Partitions(
-            self.node_id, by_id, self._log_config, self.config, len(directories.unreadable)
+            self.node_id, by_id, self._logs.config_of, self.config, len(directories.unreadable)
         )
-        configs = BrokerConfigs(self.config, self.node_id)
-        self._cordoned = CordonedDirectories(configs, directories.logs, partitions)
+        partitions.cordoned = frozenset(cordoned_of(self.config, directories.logs))
         self._tracker = RegistrationTracker(self.node_id)
-        self._dynamic = DynamicConfigs(configs)
+        self._dynamic = DynamicConfigs(BrokerConfigs(self.config, self.node_id))
         snapshots = SnapshotGenerator(
             SnapshotEmitter(self.log),
             RoleFaultHandler("snapshot generation", fatal=False),
@@ -297,7 +270,6 @@ class Node:
                 quotas,
                 *(() if authorizer is None else (authorizer,)),
                 self._dynamic,
-                self._cordoned,
                 self._tracker,
                 DirectoryAssignments(self.controller, partitions),
                 snapshots,
@@ -334,13 +306,13 @@ class Node:
                 self.cluster_id,
                 registered_listeners(self.settings, self.addresses),
                 tuple(directories.logs.values()),
-                [logs.previous_broker_epoch if logs.was_clean else None for logs in self._logs],
+                self._logs.previous_epochs(),
             ),
             lambda: self.loader.last_applied_offset,
             self.config.whole("broker.heartbeat.interval.ms"),
             registration_timeout_ms=self.config.whole("initial.broker.registration.timeout.ms"),
             directory_timeout_ms=self.config.whole("log.dir.failure.timeout.ms"),
-            cordoned=self._cordoned.cordoned,
+            cordoned=cordoned_of(self._dynamic.running, directories.logs),
         )
         self._failures.append(lambda: self.lifecycle.failure)
         held.push_async_callback(
@@ -348,19 +320,22 @@ class Node:
             is_controlled=self.config["controlled.shutdown.enable"] is True,
         )
         self._listen_to_what_happens()
-        self._dynamic.follow(self._reconfigure)
+        self._dynamic.follow(lambda config: self._reconfigure(config, directories))
         await self.lifecycle.start()
         for listener in self.listeners:
             await listener.start()
         if self.operation is not None:
-            self.operation.serve(self._sources(len(directories.unreadable)))
+            self.operation.serve(self._sources(directories))
 
-    def _reconfigure(self, config: Config) -> None:
-        """What changes without a restart, beside logs and directories."""
+    def _reconfigure(self, config: Config, directories: Directories) -> None:
+        """What changes without a restart, beside logs."""
+        cordoned = cordoned_of(config, directories.logs)
+        self.broker.partitions.cordoned = frozenset(cordoned)
+        self.lifecycle.cordon(cordoned)
         self.broker.verifies_transactions = bool(
             config["transaction.partition.verification.enable"]
         )
-        for logs in self._logs:
+        for logs in self._logs.all:
             logs.keep_producers(config.whole("producer.id.expiration.ms"))
         settings = node_settings(config)
         for listener in self.listeners:
@@ -369,26 +344,13 @@ class Node:
     def _listen_to_what_happens(self) -> None:
         """Whatever the controller has to know of this broker reaches its lifecycle."""
         lifecycle, partitions = self.lifecycle, self.broker.partitions
-        self._cordoned.tell = lifecycle.cordon
         self._tracker.register_again = lifecycle.register_again
         partitions.on_directory_failure = lifecycle.directory_failed
         for identity, logs in partitions.logs.items():
             if logs.disk.failure is not None:  # before anybody listened
                 lifecycle.directory_failed(identity)
 
-    async def _open_operation(self, held: AsyncExitStack) -> None:
-        """Those who run the node may look before it serves."""
-        if self._operation_endpoint is None:
-            return
-        from kraftline.operation.http import OperationListener  # only for those who use it
-
-        address = take_address(self._operation_endpoint)
-        held.callback(address.channel.close)
-        self.operation = OperationListener(address.channel)
-        held.push_async_callback(self.operation.stop)
-        await self.operation.start()
-
-    def _sources(self, unreadable: int) -> Sources:
+    def _sources(self, directories: Directories) -> Sources:
         from kraftline.operation.sources import Sources
 
         return Sources(
@@ -399,7 +361,7 @@ class Node:
             requests=self.requests,
             listeners=[*self.listeners, *self.controller_listeners],
             failure=self.failure,
-            unreadable=unreadable,
+            unreadable=len(directories.unreadable),
         )
 
     def _contexts(self) -> dict[str, SSLContext]:
@@ -429,14 +391,7 @@ class Node:
 
     async def _close_logs(self) -> None:
         lifecycle = getattr(self, "lifecycle", None)
-        epoch = -1 if lifecycle is None else lifecycle.broker_epoch
-        for logs in self._logs:
-            try:
-                await asyncio.to_thread(logs.close, epoch)
-            except (
-                KraftlineError
-            ) as problem:  # a failed disk: there is no marker, and that is right
-                _logger.error("%s", problem)
+        await self._logs.close(-1 if lifecycle is None else lifecycle.broker_epoch)
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -467,35 +422,6 @@ class Node:
         thread, self._thread = self._thread, None
         if thread is not None:
             thread.stop()
-
-    def _log_config(self, image: MetadataImage, topic: str) -> LogConfig:
-        of = image.configs.of
-        dynamic = {**of(BROKER, ""), **of(BROKER, str(self.node_id))}
-        return log_config(of(TOPIC, topic), self.config, dynamic)
-
-
-def _metadata_log(config: Config) -> LogSettings:
-    internal = config["internal.metadata.log.segment.bytes"]
-    return LogSettings(
-        segment_bytes=(
-            internal if isinstance(internal, int) else config.whole("metadata.log.segment.bytes")
-        ),
-        segment_ms=config.whole("metadata.log.segment.ms"),
-        retention_bytes=config.whole("metadata.max.retention.bytes"),
-        retention_ms=config.whole("metadata.max.retention.ms"),
-        max_batch_bytes=config.whole("internal.metadata.max.batch.size.in.bytes"),
-        delete_delay_ms=config.whole("internal.metadata.delete.delay.millis"),
-    )
-
-
-async def _to_the_end(work: Callable[[], object]) -> None:
-    """In a thread, which nobody can cancel: whoever gives up waits for it all the same."""
-    running = asyncio.ensure_future(asyncio.to_thread(work))
-    try:
-        await asyncio.shield(running)
-    except asyncio.CancelledError:
-        await asyncio.wait((running,))
-        raise
 
 
 def _now() -> int:
