@@ -32,7 +32,7 @@ def test_it_says_what_was_built_and_then_that_nothing_is_new(
     args = ["--from", str(tmp_path / "node"), "--to", str(tmp_path / "lake"), "--cluster-id", "c"]
     first = run(args)
     assert first.exit_code == 0, first.output
-    assert "build 1 of c: 5 records, 5 rows of history" in first.stdout
+    assert "build 1 of c: 5 records, 10 rows of history" in first.stdout
     assert "read records: 5 rows" in first.stderr
     second = run([*args, "--quiet"])
     assert second.exit_code == 0
