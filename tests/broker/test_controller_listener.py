@@ -94,6 +94,34 @@ def test_an_address_that_nobody_could_use_is_not_registered(node: NodeThread) ->
     assert FAR + 1 not in node.node.controller.image.cluster.controllers
 
 
+def test_a_controllers_listener_with_sasl_answers_nobody_unknown() -> None:
+    login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+    settings = {
+        "listeners": "PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:0",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:SASL_PLAINTEXT",
+        "sasl.mechanism.controller.protocol": "PLAIN",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.controller.plain.sasl.jaas.config": f'{login} user_admin="secret";',
+    }
+    with kraftline.Node(settings) as running:
+        asked = ApiVersionsRequest(client_software_name="tests", client_software_version="1")
+        with Talk(address(running)) as talk:
+            talk.ask_for(ApiVersionsResponse, asked, 3)
+            with pytest.raises((Closed, OSError)):
+                talk.ask(ControllerRegistrationRequest(controller_id=FAR), 0)
+
+
+def test_whoever_may_not_act_for_the_cluster_registers_nothing() -> None:
+    kind = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+    settings = {"authorizer.class.name": kind, "super.users": "User:admin"}
+    refused = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    with kraftline.Node(settings) as running, Talk(address(running)) as talk:
+        for request, version in requests(running.cluster_id):
+            if type(request).__name__.startswith(("Broker", "Allocate", "Assign", "Controller")):
+                told = msgspec.to_builtins(talk.ask(request, version), enc_hook=str)
+                assert told["error_code"] == refused, request
+
+
 @pytest.mark.oracle
 def test_kafkas_tools_reach_the_controller(node: NodeThread) -> None:
     host, port = address(node)

@@ -8,12 +8,15 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 import kraftline
 from kraftline.errors import KraftlineError
+from kraftline.node.thread import NodeThread
+from kraftline.storage.log import Logs
 from tests.operation.test_metrics import get
 
 
@@ -32,6 +35,33 @@ def test_a_node_that_serves_is_healthy_and_ready() -> None:
             status, text = get(node, path)
             assert status == 200
             assert json.loads(text) == {"is_well": True, "state": "RUNNING", "why": ""}
+
+
+def test_a_node_that_starts_is_healthy_and_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    loading, go_on = threading.Event(), threading.Event()
+    opened = Logs.open
+
+    def slow(*arguments: object, **more: object) -> Logs:
+        loading.set()
+        go_on.wait(60)
+        return opened(*arguments, **more)  # type: ignore[arg-type]  # as they came
+
+    monkeypatch.setattr(Logs, "open", slow)
+    node = kraftline.Node({"kraftline.metrics.listener": "0"})
+    face = NodeThread(node)
+    starting = threading.Thread(target=face.start)
+    starting.start()
+    assert loading.wait(60)
+    try:
+        assert get(face, "/healthz")[0] == 200
+        status, text = get(face, "/readyz")
+        assert (status, json.loads(text)["why"]) == (503, "the node is starting")
+        assert get(face, "/metrics")[0] == 503
+    finally:
+        go_on.set()
+        starting.join()
+    assert get(face, "/readyz")[0] == 200
+    face.stop()
 
 
 def test_other_requests_are_refused() -> None:

@@ -32,6 +32,7 @@ class NodeThread:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._end: asyncio.Event | None = None
         self._started = threading.Event()
+        self._is_told = False  # to stop
         self._problem: BaseException | None = None
         # One that is never stopped must not keep the program from ending.
         self._thread = threading.Thread(target=self._work, name="kraftline-node", daemon=True)
@@ -69,13 +70,18 @@ class NodeThread:
     def start(self) -> None:
         """Return once clients are served; what kept the node from it is raised."""
         self._thread.start()
-        self._started.wait()
+        try:
+            self._started.wait()
+        except BaseException:  # Ctrl-C: nobody would stop it later
+            self.stop()
+            raise
         if self._problem is not None:
             self._thread.join()
             raise self._problem
 
     def stop(self) -> None:
         """Return once everything is flushed and given back."""
+        self._is_told = True
         if self._loop is not None and self._end is not None:
             with contextlib.suppress(RuntimeError):  # it has ended by itself
                 self._loop.call_soon_threadsafe(self._end.set)
@@ -94,6 +100,8 @@ class NodeThread:
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._end = asyncio.Event()
+        if self._is_told:
+            return
         await self.node.start()
         self._started.set()
         try:

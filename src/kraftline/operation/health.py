@@ -20,13 +20,18 @@ class Health(msgspec.Struct, frozen=True):
     why: str = ""
 
 
-def healthy(sources: Sources) -> Health:
+def healthy(sources: Sources | None) -> Health:
+    """None: the node starts."""
+    if sources is None:
+        return Health(True, BrokerState.STARTING.name)
     problem = sources.failure()
     return Health(problem is None, sources.lifecycle.state.name, str(problem or ""))
 
 
-def ready(sources: Sources) -> Health:
+def ready(sources: Sources | None) -> Health:
     health = healthy(sources)
+    if sources is None:
+        return Health(False, health.state, "the node is starting")
     if not health.is_well:
         return health
     state = sources.lifecycle.state

@@ -102,10 +102,9 @@ class OperationListener:
         if path not in ("/metrics", "/healthz", "/readyz"):
             return _Page(404, b"/metrics, /healthz and /readyz are here\n")
         sources = self._sources
-        if sources is None:
-            status = 200 if path == "/healthz" else 503
-            return _Page(status, b'{"is_well":false,"state":"STARTING","why":""}', _JSON)
         if path == "/metrics":
+            if sources is None:
+                return _Page(503, b"the node is starting\n")
             return _Page(200, await _text(lines(families(sources))), CONTENT_TYPE)
         health = healthy(sources) if path == "/healthz" else ready(sources)
         return _Page(200 if health.is_well else 503, msgspec.json.encode(health), _JSON)
