@@ -43,6 +43,11 @@ class Context(msgspec.Struct, frozen=True, gc=False):
         return java_host(self.connection.peer.rpartition(":")[0])
 
     @property
+    def may_use_tokens(self) -> bool:
+        """Delegation tokens are for those who have said who they are, and not by such a token."""
+        return PRINCIPAL in self.connection.state and not self.principal.by_token
+
+    @property
     def is_guarded(self) -> bool:
         """Is there an authorizer? Without one everybody may do everything."""
         return self.broker.authorizer is not None

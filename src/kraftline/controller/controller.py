@@ -23,6 +23,7 @@ from kraftline.controller.heartbeats import Beating, fence_stale, heartbeat
 from kraftline.controller.producer_ids import allocate_producer_ids
 from kraftline.controller.registration import Registering, register
 from kraftline.controller.sessions import Sessions
+from kraftline.controller.tokens import sweep_tokens, token_rules
 from kraftline.controller.topic_access import EVERYTHING, TopicAccess
 from kraftline.controller.topic_configs import TopicConfigs
 from kraftline.controller.topic_deletion import delete_topics
@@ -118,6 +119,8 @@ class Controller:
         )
         self._min_isr = config.whole("min.insync.replicas")
         self._idle_ms = config.whole("metadata.max.idle.interval.ms")
+        self.tokens = token_rules(config)
+        self._sweep_ms = config.whole("delegation.token.expiry.check.interval.ms")
         self._clock = clock
         self._monotonic = monotonic
         self._random = Random()
@@ -172,6 +175,8 @@ class Controller:
             self._every(self._idle_ms, self._say_nothing, "controller-no-op")
         self._looked = self._monotonic()
         self._every(self.sessions.timeout_ms // 4, self.look_for_stale, "controller-fencing")
+        if self.tokens.secret is not None:
+            self._every(self._sweep_ms, self.sweep_tokens, "controller-tokens")
         return is_new
 
     async def close(self) -> None:
@@ -301,6 +306,10 @@ class Controller:
             if fenced is None:
                 return
             _logger.warning("broker %d is fenced: its session has ended", fenced)
+
+    async def sweep_tokens(self) -> None:
+        """Remove delegation tokens that are over; done now and then by itself."""
+        await self.run(sweep_tokens)
 
     async def _say_nothing(self) -> None:
         await self.run(lambda image, now: _NO_OP)

@@ -202,7 +202,7 @@ class _State:
 
     def _open(self, exchange: Exchange, principal: Principal) -> int:
         """It is known who the client is; how long that counts, in ms."""
-        if self._before is not None and self._before[1] != principal:
+        if self._before is not None and str(self._before[1]) != str(principal):
             before = self._before[1]
             told = (
                 "Cannot change principals during re-authentication from "

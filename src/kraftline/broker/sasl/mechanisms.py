@@ -3,7 +3,7 @@ configuration, keys of SCRAM in the newest image."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from kraftline.broker.authorization.principal import user
@@ -11,6 +11,7 @@ from kraftline.broker.broker import Broker
 from kraftline.broker.sasl.exchange import Exchange
 from kraftline.broker.sasl.plain import Plain
 from kraftline.broker.sasl.scram import FindIdentity, Identity, Scram
+from kraftline.broker.sasl.token_identities import TokenIdentities
 from kraftline.config.sasl import PLAIN, SaslSettings
 from kraftline.metadata.add_scram import MECHANISMS, Mechanism
 
@@ -27,9 +28,11 @@ def mechanisms_of(settings: SaslSettings, broker: Broker) -> dict[str, Callable[
 
 
 def _finder(mechanism: Mechanism, broker: Broker) -> FindIdentity:
-    def find(name: str, by_token: bool) -> Identity | None:
+    tokens = TokenIdentities(mechanism, broker)
+
+    def find(name: str, by_token: bool) -> Identity | Awaitable[Identity | None] | None:
         if by_token:
-            return None
+            return tokens.find(name)
         credential = broker.cache.image.scram.credentials.get((mechanism.type, name))
         return None if credential is None else Identity(user(name), credential)
 

@@ -1,0 +1,28 @@
+"""RenewDelegationToken (key 39), versions 1-2. KIP-48.
+
+- By its HMAC, by its owner or one of its renewers.
+- Only who has said who it is may ask, and not by a token: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
+"""
+
+from __future__ import annotations
+
+from kraftline.broker.context import Context
+from kraftline.controller.tokens import renew_token
+from kraftline.schema.api.error_codes import ErrorCode
+from kraftline.schema.api.renew_delegation_token import (
+    RenewDelegationTokenRequest,
+    RenewDelegationTokenResponse,
+)
+
+
+async def answer(
+    request: RenewDelegationTokenRequest, context: Context
+) -> RenewDelegationTokenResponse:
+    if not context.may_use_tokens:
+        return RenewDelegationTokenResponse(
+            error_code=ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, expiry_timestamp_ms=-1
+        )
+    controller, requester = context.broker.controller, str(context.principal)
+    return await controller.run(
+        lambda image, now: renew_token(image, request, requester, controller.tokens, now)
+    )
