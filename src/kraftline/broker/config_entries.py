@@ -37,6 +37,7 @@ _TYPES: Final = {
     Type.CLASS: 8,
     Type.PASSWORD: 9,
 }
+_DEFAULTS: Final[Mapping[str, str | None]] = {name: key.default for name, key in BROKER.items()}
 Entries = Iterator[DescribeConfigsResourceResult]
 
 
@@ -59,6 +60,12 @@ class ConfigEntries:
         for one, other in (("node.id", "broker.id"), ("broker.id", "node.id")):
             if one in self._file:
                 self._file.setdefault(other, self._file[one])
+        self._sources: tuple[tuple[Mapping[str, str | None], int], ...] = (
+            (dict(self._own), OF_BROKER),
+            (dict(self._of_all), OF_ALL_BROKERS),
+            (dict(self._file), OF_FILE),
+            (_DEFAULTS, DEFAULT),
+        )
         self._with_synonyms = with_synonyms
         self._with_words = with_words
 
@@ -131,20 +138,13 @@ class ConfigEntries:
         names = synonyms(name)
         is_hidden = _is_sensitive(key_of(name))
         has_begun = False
-        sources: tuple[tuple[Mapping[str, str | None], int], ...] = (
-            (dict(self._own), OF_BROKER),
-            (dict(self._of_all), OF_ALL_BROKERS),
-            (dict(self._file), OF_FILE),
-            ({each: BROKER[each].default for each in names if each in BROKER}, DEFAULT),
-        )
-        for values, source in sources:
+        for values, source in self._sources:
             for each in names:
                 text = values.get(each)
-                if text is None:
-                    continue
-                has_begun = has_begun or each == name
-                if has_begun:
-                    yield _synonym(each, None if is_hidden else text, source)
+                if text is not None:
+                    has_begun = has_begun or each == name
+                    if has_begun:
+                        yield _synonym(each, None if is_hidden else text, source)
 
     def _entry(
         self,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Final
 
 from kraftline.config.effective import Config, once
@@ -61,6 +62,7 @@ class NotDynamic(BadConfig):
         self.args = (f"{what}: [{', '.join(self.names)}]",)
 
 
+@lru_cache(4096)
 def synonyms(name: str, *, of_listener: bool = True) -> tuple[str, ...]:
     """The keys that a setting may be written under, a listener's own before that of all."""
     for group in _SAME:
@@ -77,7 +79,10 @@ def synonyms(name: str, *, of_listener: bool = True) -> tuple[str, ...]:
 
 def key_of(name: str) -> Key | None:
     """What is known of a key, be it one that only a running broker takes or a listener's own."""
-    for each in (name, *synonyms(name)):
+    found = BROKER.get(name)
+    if found is not None:
+        return found
+    for each in synonyms(name):
         found = BROKER.get(each) or ONLY_RUNNING.get(each)
         if found is not None:
             return found
