@@ -56,13 +56,16 @@ def registered(node: NodeThread) -> BrokerRegistration:
     return node.node.broker.cache.image.cluster.brokers[1]
 
 
-def test_the_cache_is_first_and_snapshots_are_last() -> None:
-    with kraftline.Node() as node:
+def test_publishers_come_in_kafkas_order() -> None:
+    """What is told, then logs, then what changes while running, then who may do what; what asks
+    the controller comes after everything else that acts."""
+    kind = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+    with kraftline.Node({"authorizer.class.name": kind}) as node:
         names = node.node.loader.publishers
-    assert names[:2] == ("MetadataCache", "Partitions")
-    after = names[2:]
-    assert {"DynamicConfigs", "RegistrationTracker"} < set(after)
-    assert after[-2:] == ("DirectoryAssignments", "SnapshotGenerator")
+    assert names == (
+        *("MetadataCache", "Partitions", "DynamicConfigs", "DynamicClientQuotaPublisher"),
+        *("AclPublisher", "RegistrationTracker", "DirectoryAssignments", "SnapshotGenerator"),
+    )
 
 
 def test_upkeep_begins_at_the_end_of_the_first_image(tmp_path: Path) -> None:

@@ -267,9 +267,9 @@ class Node:
             [
                 cache,
                 partitions,
+                self._dynamic,
                 quotas,
                 *(() if authorizer is None else (authorizer,)),
-                self._dynamic,
                 self._tracker,
                 DirectoryAssignments(self.controller, partitions),
                 snapshots,
