@@ -55,7 +55,10 @@ def leader_epoch(node: NodeThread) -> int:
     return partition.leader_epoch
 
 
-def test_a_fenced_broker_leads_nothing_until_it_is_unfenced(node: NodeThread) -> None:
+def test_a_fenced_broker_leads_nothing_until_it_is_unfenced(
+    node: NodeThread, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="kraftline")
     assert error_of(node) == ErrorCode.NONE
     node.faults.fence_broker()
     assert error_of(node) == ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -65,6 +68,11 @@ def test_a_fenced_broker_leads_nothing_until_it_is_unfenced(node: NodeThread) ->
     node.faults.unfence_broker()
     assert error_of(node) == ErrorCode.NONE
     assert get(node, "/readyz")[0] == 200
+    said = [each.getMessage() for each in caplog.records]
+    assert [each for each in said if "fenced" in each] == [
+        "broker 1 is fenced: it leads nothing",
+        "broker 1 is unfenced",
+    ]
 
 
 def test_a_session_that_ends_gives_partitions_a_new_leader_epoch(node: NodeThread) -> None:

@@ -81,6 +81,7 @@ class Lifecycle:
         self._is_registered = False
         self._is_ready = False
         self._wants_fence = False
+        self._is_fenced = False  # though it runs
         self._wake = asyncio.Event()
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -238,12 +239,24 @@ class Lifecycle:
                     self._become(BrokerState.RUNNING)
                 elif self._is_ready:
                     return _SOON
+            case BrokerState.RUNNING:
+                self._note_fencing(response.is_fenced)
             case BrokerState.PENDING_CONTROLLED_SHUTDOWN:
                 if not response.should_shut_down:
                     return _SOON
                 self._become(BrokerState.SHUTTING_DOWN)
                 return 0
         return self._interval
+
+    def _note_fencing(self, is_fenced: bool) -> None:
+        """It makes no difference to the state, but to everybody else."""
+        if is_fenced != self._is_fenced:
+            self._is_fenced = is_fenced
+            broker = self._registration.broker_id
+            if is_fenced:
+                _logger.warning("broker %d is fenced: it leads nothing", broker)
+            else:
+                _logger.info("broker %d is unfenced", broker)
 
 
 def _unregistered(reason: str) -> NotRegistered:

@@ -241,6 +241,12 @@ class Node:
             controller_listeners(self.settings, self.controller_addresses),
             in_transaction=loader.in_transaction,
         )
+        _logger.info(
+            "controller %d is active in epoch %d, with metadata up to offset %d",
+            self.node_id,
+            log.epoch,
+            log.end_offset - 1,
+        )
 
     async def _load(self, directories: Directories) -> None:
         """Partitions are open as the metadata has them."""
