@@ -21,7 +21,7 @@ from kraftline.operation.sources import Sources
 
 _MOST_BYTES: Final = 16 * 1024
 _SECONDS: Final = 10
-_AT_ONCE: Final = 500  # lines, before others get their turn
+_AT_ONCE: Final = 100  # lines, before others get their turn
 _REASONS: Final = {
     200: "OK",
     400: "Bad Request",

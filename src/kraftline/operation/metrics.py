@@ -62,56 +62,40 @@ def _of_topics(
 
 def _replicas(sources: Sources) -> Iterator[Family]:
     partitions = sources.broker.partitions
-
-    def count(is_counted: Callable[[Partition], bool]) -> int:
-        return sum(1 for each in partitions if not each.is_offline and is_counted(each))
-
-    def isr_below(wanted: Callable[[Partition], int]) -> int:
-        return count(lambda each: each.is_leader and each.isr_size < wanted(each))
-
-    replicas = isr_below(lambda each: len(each.registration.replicas) if each.registration else 0)
-    yield one(f"{_REPLICAS}partitioncount", "gauge", "Partitions here.", len(partitions))
-    yield one(
-        f"{_REPLICAS}leadercount",
-        "gauge",
-        "Partitions that this broker leads.",
-        count(lambda each: each.is_leader),
-    )
-    yield one(
-        f"{_REPLICAS}offlinereplicacount",
-        "gauge",
-        "Replicas in log directories that failed.",
-        partitions.offline_count,
-    )
-    yield one(
-        f"{_REPLICAS}underreplicatedpartitions",
-        "gauge",
-        "Partitions led here with replicas that are out of sync.",
-        replicas,
-    )
-    yield one(
-        f"{_REPLICAS}underminisrpartitioncount",
-        "gauge",
-        "Partitions led here with fewer replicas in sync than min.insync.replicas.",
-        isr_below(lambda each: each.min_isr),
-    )
-    yield one(
-        f"{_REPLICAS}atminisrpartitioncount",
-        "gauge",
-        "Partitions led here with just as many replicas in sync as min.insync.replicas.",
-        count(lambda each: each.is_leader and each.isr_size == each.min_isr),
-    )
-    yield one(
-        f"{_REPLICAS}reassigningpartitions",
-        "gauge",
-        "Partitions led here that are being reassigned.",
-        count(lambda each: each.is_leader and _is_reassigning(each)),
-    )
-
-
-def _is_reassigning(partition: Partition) -> bool:
-    known = partition.registration
-    return known is not None and bool(known.adding_replicas or known.removing_replicas)
+    leaders = lacking = below = at = moving = 0
+    for each in partitions:  # one pass: there may be many
+        known = each.registration
+        if known is None or not each.is_leader or each.is_offline:
+            continue
+        in_sync, least = len(known.isr), each.min_isr
+        leaders += 1
+        lacking += in_sync < len(known.replicas)
+        below += in_sync < least
+        at += in_sync == least
+        moving += bool(known.adding_replicas or known.removing_replicas)
+    led = "Partitions led here"
+    for name, help, value in (
+        ("partitioncount", "Partitions here.", len(partitions)),
+        ("leadercount", "Partitions that this broker leads.", leaders),
+        (
+            "offlinereplicacount",
+            "Replicas in log directories that failed.",
+            partitions.offline_count,
+        ),
+        ("underreplicatedpartitions", f"{led} with replicas that are out of sync.", lacking),
+        (
+            "underminisrpartitioncount",
+            f"{led} with fewer replicas in sync than min.insync.replicas.",
+            below,
+        ),
+        (
+            "atminisrpartitioncount",
+            f"{led} with just as many replicas in sync as min.insync.replicas.",
+            at,
+        ),
+        ("reassigningpartitions", f"{led} that are being reassigned.", moving),
+    ):
+        yield one(_REPLICAS + name, "gauge", help, value)
 
 
 def _controller(sources: Sources, image: MetadataImage) -> Iterator[Family]:
