@@ -69,6 +69,19 @@ def set_acls(node: Secured, acls: Iterable[AclCreation]) -> None:
         deadline = time.monotonic() + 60
         while True:
             said = admin.ask_for(DescribeAclsResponse, described, 3)
-            if sum(len(each.acls) for each in said.resources) == len(set(wanted)):
+            found = {
+                acl(
+                    resource.resource_type,
+                    resource.resource_name,
+                    each.operation,
+                    principal=each.principal,
+                    pattern=resource.pattern_type,
+                    permission=each.permission_type,
+                    host=each.host,
+                )
+                for resource in said.resources
+                for each in resource.acls
+            }
+            if found == set(wanted):
                 return
             assert time.monotonic() < deadline, said
