@@ -17,6 +17,7 @@ import kraftline
 from kraftline.errors import KraftlineError
 from kraftline.node.thread import NodeThread
 from kraftline.storage.log import Logs
+from tests.node.running import kraftline as verb
 from tests.operation.test_metrics import get
 
 
@@ -96,6 +97,18 @@ def test_without_the_setting_nothing_listens() -> None:
 def test_a_wrong_address_is_said_at_once(text: str) -> None:
     with pytest.raises(KraftlineError, match=r"is not \[HOST:\]PORT"):
         kraftline.Node({"kraftline.metrics.listener": text})
+
+
+def test_a_wrong_option_is_wrong_use_and_touches_nothing(tmp_path: Path) -> None:
+    override = f"log.dirs={tmp_path / 'data'}"
+    for arguments, code in (
+        (["--metrics", "many"], 2),
+        (["--metrics", "99999"], 1),
+        (["--override", "kraftline.metrics.listener=many"], 1),
+    ):
+        done = verb("start", "--override", override, *arguments)
+        assert (done.returncode, "is not [HOST:]PORT" in done.stderr) == (code, True), done.stderr
+    assert not (tmp_path / "data").exists()
 
 
 def test_a_process_says_its_life_as_json(tmp_path: Path) -> None:

@@ -10,6 +10,12 @@ if TYPE_CHECKING:
     from kraftline.config.effective import Config
 
 
+def _address(context: click.Context, option: click.Parameter, text: str | None) -> str | None:
+    if text is not None and not text.rpartition(":")[2].isdecimal():
+        raise click.BadParameter(f"{text!r} is not [HOST:]PORT")
+    return text
+
+
 @click.command(name="start")
 @click.argument("file", metavar="[server.properties]", required=False)
 @click.option(
@@ -33,6 +39,7 @@ if TYPE_CHECKING:
 @click.option(
     "--metrics",
     metavar="[HOST:]PORT",
+    callback=_address,
     help="Serve /metrics, /healthz and /readyz over HTTP there; on 127.0.0.1 without a host.",
 )
 @click.option(

@@ -9,7 +9,8 @@ from typing import Final
 import msgspec
 
 from kraftline.config.effective import Config
-from kraftline.config.listeners import Listeners, read_listeners
+from kraftline.config.listeners import Endpoint, Listeners, read_listeners
+from kraftline.config.metrics_listener import metrics_endpoint
 from kraftline.config.values import BadConfig
 
 _SERVERS: Final = "controller.quorum.bootstrap.servers"
@@ -28,6 +29,7 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     metadata_log_dir: str
     listeners: Listeners
     overrides_by_address: dict[str, int]
+    metrics: Endpoint | None
 
 
 def node_settings(config: Config) -> NodeSettings:
@@ -55,6 +57,7 @@ def node_settings(config: Config) -> NodeSettings:
         metadata_log_dir=log_dirs[0] if metadata_log_dir is None else str(metadata_log_dir),
         listeners=listeners,
         overrides_by_address=overrides,
+        metrics=metrics_endpoint(config),
     )
 
 

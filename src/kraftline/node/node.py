@@ -55,7 +55,7 @@ from kraftline.node.directories import Directories, take_directories
 from kraftline.node.faults import Faults
 from kraftline.node.logs import NodeLogs, to_the_end
 from kraftline.node.metadata_log import metadata_log_settings
-from kraftline.node.operation import open_operation, operation_endpoint
+from kraftline.node.operation import open_operation
 from kraftline.node.registration import registration_of
 from kraftline.node.security import Security
 from kraftline.node.standalone import format_if_new, python_config
@@ -105,7 +105,6 @@ class Node:
         self.requests = RequestMeters()
         self.faults = Faults(self)
         self.operation: OperationListener | None = None
-        operation_endpoint(config)  # to say at once what is wrong with it
         self.log: EmbeddedLog
         self.loader: MetadataLoader
         # What can end a node, asked now and then.
@@ -193,7 +192,7 @@ class Node:
                 address = take_address(endpoint)
                 held.callback(address.channel.close)
                 taken.append(address)
-        self.operation = await open_operation(self.config, held)
+        self.operation = await open_operation(self.settings.metrics, held)
         directories = take_directories(self.settings, held.enter_context(ExitStack()))
         held.push_async_callback(self._close_logs)
         for path, reason in directories.unreadable.items():
