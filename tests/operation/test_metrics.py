@@ -13,7 +13,12 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 import kraftline
+from kraftline.broker.cache import MetadataCache
+from kraftline.broker.meters import TopicMeters
+from kraftline.metadata.image import EMPTY, MetadataDelta, Provenance
 from kraftline.node.thread import NodeThread
+from kraftline.schema.metadata.topic_record import TopicRecord
+from kraftline.schema.uuids import Uuid
 from tests.operation.mbeans import exported, open_jmx, values
 from tests.oracle.kafka import KraftCluster
 
@@ -127,6 +132,21 @@ def test_totals_keep_what_a_deleted_topic_had(node: NodeThread) -> None:
         found = metrics(node)
     assert found["kafka_server_brokertopicmetrics_messagesin_total"] == 30
     assert not any("orders" in name for name in found)
+
+
+def test_topics_that_come_and_go_unseen_take_no_memory() -> None:
+    cache = MetadataCache()
+    meters = TopicMeters(cache)
+    for number in range(5_000):
+        topic = TopicRecord(name=f"t{number}", topic_id=Uuid(number.to_bytes(16, "big")))
+        delta = MetadataDelta(EMPTY)
+        delta.replay(topic)
+        cache.image = delta.apply(Provenance())
+        meters.of(topic.name).messages_in += 1
+        meters.of(topic.topic_id).messages_in += 1
+        assert len(meters._by_key) < 1_100
+    assert meters.total().messages_in == 10_000
+    assert list(meters.current()) == ["t4999"]
 
 
 def test_odd_labels_are_escaped() -> None:

@@ -25,6 +25,7 @@ _HEAD: Final = _KEY_AND_VERSION.size
 # Times are counted by half octaves of microseconds: up to 2^36, which is nineteen hours.
 _BUCKETS: Final = 74
 _WINDOW_SECONDS: Final = 60.0
+_FORGET: Final = 1000  # topics that are gone, before their numbers are added up
 
 
 class TopicMeter:
@@ -76,6 +77,8 @@ class TopicMeters:
         found = topics.named(topic) if isinstance(topic, str) else topics.by_id.get(topic)
         if found is None:
             return self._gone  # no topic: it counts for the broker alone
+        if len(self._by_key) > 2 * len(topics.ids) + _FORGET:
+            self.current()  # nobody looks at them, and topics come and go
         meter = self._by_name.setdefault(found.name, TopicMeter())
         self._by_key[topic] = meter
         return meter
