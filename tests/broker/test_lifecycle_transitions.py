@@ -142,6 +142,18 @@ def test_pending_controlled_shutdown_becomes_shutting_down_when_the_broker_may_g
     run(main())
 
 
+def test_a_broker_that_was_unregistered_leaves_without_being_let_go() -> None:
+    async def main() -> None:
+        script = Script()
+        recording = Recording(script)
+        await recording.life.start()
+        script.beats_fail = True
+        await recording.life.shut_down()
+        assert recording.names[-2:] == ["PENDING_CONTROLLED_SHUTDOWN", "SHUTTING_DOWN"]
+
+    run(main())
+
+
 @pytest.mark.parametrize("state", [BrokerState.STARTING, BrokerState.RECOVERY])
 def test_a_broker_that_does_not_run_yet_shuts_down_without_asking(state: BrokerState) -> None:
     async def main() -> None:

@@ -19,6 +19,11 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 import kraftline
 from kraftline.errors import KraftlineError
 from kraftline.node.topics import TopicRefused
+from kraftline.schema.api.unregister_broker import (
+    UnregisterBrokerRequest,
+    UnregisterBrokerResponse,
+)
+from tests.broker.talking import Talk
 
 
 def round_trip(bootstrap: str, topic: str) -> bytes | None:
@@ -108,6 +113,16 @@ def test_a_topic_that_cannot_be_says_why() -> None:
             node.create_topic("orders")
         with pytest.raises(TopicRefused, match="Topic name is invalid"):
             node.create_topic("no/name")
+
+
+def test_a_node_whose_broker_was_unregistered_stops_and_comes_back(tmp_path: Path) -> None:
+    with kraftline.Node({"log.dirs": tmp_path}) as node:
+        node.create_topic("orders")
+        with Talk(("127.0.0.1", node.node.addresses[0].port)) as talk:
+            told = talk.ask(UnregisterBrokerRequest(broker_id=1), 0)
+        assert told == UnregisterBrokerResponse()
+    with kraftline.Node({"log.dirs": tmp_path}) as node:
+        assert round_trip(node.bootstrap, "orders") == b"hello"
 
 
 def test_a_node_that_has_stopped_says_so() -> None:

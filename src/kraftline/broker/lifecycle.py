@@ -28,6 +28,8 @@ _logger = logging.getLogger(__name__)
 # How soon to ask again while the broker reads up to its registration, and while it waits to go:
 # both take no longer than a few turns of the loop in one process.
 _SOON = 0.002
+# How long to wait to be let go (s), as Kafka's brokers do.
+_LONGEST_LEAVE = 300
 
 
 class BrokerState(enum.IntEnum):
@@ -112,7 +114,7 @@ class Lifecycle:
         if is_controlled and self.state is BrokerState.RUNNING and not task.done():
             self._become(BrokerState.PENDING_CONTROLLED_SHUTDOWN)
             self._wake.set()
-            await asyncio.wait([task])
+            await asyncio.wait([task], timeout=_LONGEST_LEAVE)
         task.cancel()
         await asyncio.wait([task])
         if not task.cancelled() and task.exception() is not None:
@@ -210,10 +212,19 @@ class Lifecycle:
         response = await self._controller.heartbeat(request)
         if response.error_code != ErrorCode.NONE:
             _logger.warning("heartbeat refused: %s", ErrorCode(response.error_code).name)
+            if self._is_forgotten(response.error_code):
+                self._become(BrokerState.SHUTTING_DOWN)
+                return 0
             return self._interval
         for directory in self._untold.keys() & set(request.offline_log_dirs):
             self._untold.pop(directory).cancel()
         return self._act_on(response)
+
+    def _is_forgotten(self, error: int) -> bool:
+        """Does it want to leave a cluster that does not know it any more? There is nothing that it
+        could hand over."""
+        is_leaving = self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN
+        return is_leaving and error == ErrorCode.STALE_BROKER_EPOCH
 
     def _heartbeat(self) -> BrokerHeartbeatRequest:
         return BrokerHeartbeatRequest(
