@@ -309,6 +309,13 @@ def changes_of_brokers_that_cannot_be(broker: Broker) -> list[object]:
         ("1", "max.connections.per.ip", SET, "0"),
         ("1", "producer.id.expiration.ms", SET, "-1"),
         ("1", "log.segment.bytes", SET, "1"),
+        ("1", "cordoned.log.dirs", SET, "/no/such,/nor/this"),
+        ("", "group.consumer.assignment.interval.ms", SET, "15001"),
+        ("1", "log.local.retention.ms", SET, "-1"),
+        ("", "log.local.retention.ms", SET, "604800001"),
+        ("1", "log.local.retention.bytes", SET, "5"),
+        ("1", "remote.log.reader.threads", SET, "100"),
+        ("1", "sasl.kerberos.principal.to.local.rules", SET, "a,,b"),
     ):
         request = change((BROKER, where, [(key, operation, value)]), validate_only=True)
         said.append(broker.ask(request, 1))
@@ -332,6 +339,7 @@ def configs_of_client_metrics_change(broker: Broker) -> list[object]:
         ("m", "match", SET, "client_id=.*,client_software_name = x"),
         ("m", "metrics", SET, "*"),
         ("m", "metrics", APPEND, "org.a"),
+        ("m", "metrics", SET, "a,,b"),
         ("m", "metrics", SET, ""),
     ):
         said.append(broker.ask(change((METRICS, name, [(key, operation, value)])), 1))

@@ -113,8 +113,10 @@ def _allowed_list(key: Key, value: list[str]) -> None:
         )
     if key.is_set and len(set(value)) != len(value):
         raise BadConfig.said(key.name, f"Configuration '{key.name}' values must not be duplicated.")
-    if key.choices:
-        for each in value:
+    for each in value:
+        if key.is_set and not each:
+            raise BadConfig.said(key.name, f"Configuration '{key.name}' values must not be empty.")
+        if key.choices:
             _chosen(key, each)
 
 
@@ -129,7 +131,8 @@ def _chosen(key: Key, value: str) -> None:
 
 def _throttled(key: Key, value: Value) -> None:
     assert isinstance(value, list)
-    if value != ["*"] and not all(_REPLICAS.match(each) for each in value):
+    # As Kafka: a star may stand among values that are empty.
+    if "".join(value) != "*" and not all(_REPLICAS.match(each) for each in value):
         pattern = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
         raise BadConfig(
             key.name,

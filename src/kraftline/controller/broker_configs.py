@@ -25,7 +25,10 @@ from kraftline.schema.api.error_codes import ErrorCode
 ALL_BROKERS: Final = ""
 _THREADS: Final = (
     *("num.io.threads", "num.replica.fetchers", "num.recovery.threads.per.data.dir"),
-    *("background.threads", "num.network.threads"),
+    *("background.threads", "num.network.threads", "remote.log.reader.threads"),
+    "remote.log.manager.copier.thread.pool.size",
+    "remote.log.manager.expiration.thread.pool.size",
+    "remote.log.manager.follower.thread.pool.size",
 )
 _CLEANERS: Final = "log.cleaner.threads"
 
@@ -80,18 +83,42 @@ class BrokerConfigs(msgspec.Struct, frozen=True):
         except BadConfig as problem:
             raise _bad_request(str(problem)) from None
         try:
-            node_settings(after)
+            settings = node_settings(after)
         except BadConfig as problem:
-            raise _bad_request(f"requirement failed: {problem}") from None
+            told = str(problem)
+            is_parsing = told.startswith("Error parsing")
+            raise _bad_request(told if is_parsing else f"requirement failed: {told}") from None
         except ZeroDivisionError:
             # Kafka divides the cleaner's memory by its threads, too, and says what Java says.
             raise _bad_request("/ by zero") from None
+        _check_cordoned(after, settings.log_dirs)
+        _check_groups(after)
         wrong = what_is_wrong_with_change(before, after)
         if wrong is not None:
             raise _bad_request(
                 f"Invalid value org.apache.kafka.common.config.ConfigException: {wrong} for "
                 "configuration Invalid dynamic configuration"
             )
+
+
+def _check_cordoned(config: Config, log_dirs: tuple[str, ...]) -> None:
+    named = config.texts("cordoned.log.dirs")
+    missing = [each for each in named if each not in log_dirs]
+    if missing and named != ["*"]:
+        raise _bad_request(
+            "requirement failed: All entries in cordoned.log.dirs must be present in log.dirs or "
+            f"log.dir. Missing entries : {', '.join(missing)}"
+        )
+
+
+def _check_groups(config: Config) -> None:
+    for kind in ("consumer", "share", "streams"):
+        name = f"group.{kind}.assignment.interval.ms"
+        least, most = (f"group.{kind}.{each}.assignment.interval.ms" for each in ("min", "max"))
+        if config.whole(name) < config.whole(least):
+            raise _bad_request(f"{name} must be greater than or equal to {least}")
+        if config.whole(name) > config.whole(most):
+            raise _bad_request(f"{name} must be less than or equal to {most}")
 
 
 def what_is_wrong_with_change(before: Config, after: Config) -> str | None:
@@ -106,15 +133,30 @@ def what_is_wrong_with_change(before: Config, after: Config) -> str | None:
         if new > old * 2:
             return f"{said}, value should not be greater than double the current value {old}"
     old, new = before.whole(_CLEANERS), after.whole(_CLEANERS)
+    said = "Log cleaner threads"
     if new < 1:
-        return "Log cleaner threads should be at least 1"
+        return f"{said} should be at least 1"
     if new < old // 2:
-        return f"Log cleaner threads cannot be reduced to less than half the current value {old}"
+        return f"{said} cannot be reduced to less than half the current value {old}"
     if new > old * 2:
-        return (
-            f"Log cleaner threads cannot be increased to more than double the current value {old}"
-        )
-    return None
+        return f"{said} cannot be increased to more than double the current value {old}"
+    return _local_retention(
+        after, "log.local.retention.ms", "log.retention.ms", "retention.ms"
+    ) or _local_retention(
+        after, "log.local.retention.bytes", "log.retention.bytes", "retention.bytes"
+    )
+
+
+def _local_retention(config: Config, local: str, whole: str, of_topic: str) -> str | None:
+    """What is kept here is no more than what is kept at all; -2 stands for the same."""
+    kept, limit = config.whole(local), config.topic_default(of_topic).value
+    assert isinstance(limit, int)
+    if limit < 0 or kept == -2:
+        return None
+    said = f"Invalid value {kept} for configuration {local}: Value must not be"
+    if kept == -1:
+        return f"{said} -1 as {whole} value is set as {limit}."
+    return f"{said} more than {whole} property value: {limit}" if kept > limit else None
 
 
 def _bad_request(message: str) -> Refusal:
