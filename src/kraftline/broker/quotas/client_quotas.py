@@ -7,7 +7,7 @@ be silent; for that time its connection is not read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from kraftline.broker.context import Context
@@ -15,7 +15,7 @@ from kraftline.broker.quotas.quota import Quota
 from kraftline.broker.quotas.rate import Windows
 from kraftline.config.effective import Config
 from kraftline.metadata.image import MetadataDelta, MetadataImage
-from kraftline.metadata.image.client_quotas import ClientQuotasImage
+from kraftline.metadata.image.client_quotas import ClientQuotasImage, QuotaEntity
 from kraftline.metadata.loader import LeaderAndEpoch, Manifest, MetadataPublisher
 
 _PERCENT_PER_NANOSECOND: Final = 100.0 / 1e9
@@ -45,11 +45,14 @@ class ClientQuotas(MetadataPublisher):
     ) -> None:
         if image.client_quotas is self._image:
             return
-        changes = None if delta.client_quotas is None else delta.client_quotas.changes
+        changed: Iterable[QuotaEntity] = {**self._image.entities, **image.client_quotas.entities}
+        if delta.client_quotas is not None and delta.client_quotas.image is self._image:
+            changed = delta.client_quotas.changes
         self._image = image.client_quotas
-        for quota in (self._produce, self._fetch, self._time):
-            quota.follow(self._image, self._image.entities if changes is None else changes)
-            self.is_enabled = self.is_enabled or quota.is_enabled
+        quotas = (self._produce, self._fetch, self._time)
+        for quota in quotas:
+            quota.follow(self._image, changed)
+        self.is_enabled = any(quota.is_enabled for quota in quotas)
 
     def on_controller_change(self, leader: LeaderAndEpoch) -> None:
         """Nothing depends on it."""

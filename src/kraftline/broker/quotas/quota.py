@@ -7,7 +7,8 @@ say) share what they use.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
 
 from kraftline.broker.quotas.rate import Rate, Windows
@@ -29,20 +30,23 @@ class Quota:
         self.key = key
         self.is_enabled = False
         self._windows = windows
-        self._kinds: set[frozenset[str]] = set()  # of entities that ever had such a quota
+        # Kinds of entities that have such a quota, and how many of each do.
+        self._counts: Counter[frozenset[str]] = Counter()
+        self._kinds: set[frozenset[str]] = set()
         self._entities: Mapping[QuotaEntity, Mapping[str, float]] = {}
         self._limits: dict[tuple[str, str], tuple[Sharing, float | None]] = {}
         self._rates: dict[Sharing, Rate] = {}
 
-    def follow(
-        self, image: ClientQuotasImage, changed: Mapping[QuotaEntity, Mapping[str, object]]
-    ) -> None:
-        """Quotas have changed. As in Kafka, once there was one of a kind it is looked for."""
-        for entity, quotas in changed.items():
+    def follow(self, image: ClientQuotasImage, changed: Iterable[QuotaEntity]) -> None:
+        """Quotas of some entities have changed."""
+        for entity in changed:
             kinds = frozenset(kind for kind, _ in entity)
-            if self.key in quotas and kinds <= {USER, CLIENT_ID}:
-                self._kinds.add(kinds)
-                self.is_enabled = True
+            if kinds <= {USER, CLIENT_ID}:
+                had = self.key in self._entities.get(entity, {})
+                has = self.key in image.entities.get(entity, {})
+                self._counts[kinds] += has - had
+        self._kinds = {kinds for kinds, count in self._counts.items() if count}
+        self.is_enabled = bool(self._kinds)
         self._entities = image.entities
         self._limits.clear()
 
