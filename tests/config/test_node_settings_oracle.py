@@ -31,6 +31,9 @@ def listening(listeners: str, **more: str) -> dict[str, str]:
     return {**EXPLICIT, "listeners": listeners, **named}
 
 
+SASL = listening(
+    "SASL_PLAINTEXT://:9092,CONTROLLER://:9093", security_inter_broker_protocol="SASL_PLAINTEXT"
+)
 CASES: tuple[Mapping[str, str], ...] = (
     {},
     {"listeners": "PLAINTEXT://:9092"},
@@ -55,6 +58,15 @@ CASES: tuple[Mapping[str, str], ...] = (
     listening("PLAINTEXT://:0,SSL://:0,CONTROLLER://:0"),
     listening("PLAINTEXT://:9092,CONTROLLER://0.0.0.0:9093"),
     listening("SSL://:9092,CONTROLLER://:9093", security_inter_broker_protocol="SSL"),
+    SASL,
+    {**SASL, "sasl.enabled.mechanisms": "PLAIN"},
+    {**SASL, "sasl.enabled.mechanisms": ""},
+    {**SASL, "listener.name.sasl_plaintext.sasl.enabled.mechanisms": "PLAIN"},
+    {
+        **SASL,
+        "sasl.enabled.mechanisms": "SCRAM-SHA-256,PLAIN",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+    },
     listening(
         "PLAINTEXT://:9092,SSL://:9094,CONTROLLER://:9093",
         advertised_listeners="PLAINTEXT://h:9092,SSL://h:9092",

@@ -14,7 +14,8 @@ _TOKEN: Final = re.compile(
     r"""\s+|//[^\n]*|/\*.*?\*/            # nothing
       |"(?P<double>(?:\\.|[^"\\\n])*)"?
       |'(?P<single>(?:\\.|[^'\\\n])*)'?
-      |(?P<word>[\w.$\-]+)
+      |(?P<number>-?[\d.]+)
+      |(?P<word>[^\W\d][\w.$\-]*|\$[\w.$\-]*)
       |(?P<sign>.)""",
     re.X | re.S,
 )
@@ -59,21 +60,22 @@ def _options(tokens: Iterator[tuple[bool, str]]) -> dict[str, str]:
             return options
         equals, value = next(tokens, None), next(tokens, None)
         if equals != (False, "=") or value is None or not value[0]:
-            raise BadJaas(f"Value not specified for key '{key}' in JAAS config")
+            named = key if is_text else "null"
+            raise BadJaas(f"Value not specified for key '{named}' in JAAS config")
         options[key] = value[1]
     raise BadJaas("JAAS config entry not terminated by semi-colon")
 
 
 def _tokens(text: str) -> Iterator[tuple[bool, str]]:
-    """Words and quoted texts (true), and signs."""
+    """Words and quoted texts (true), and signs and numbers, which are no values."""
     for match in _TOKEN.finditer(text):
         match match.lastgroup:
             case "double" | "single" as kind:
                 yield True, _ESCAPE.sub(_unescaped, match[kind])
             case "word":
                 yield True, match["word"]
-            case "sign":
-                yield False, match["sign"]
+            case "sign" | "number" as kind:
+                yield False, match[kind]
 
 
 def _unescaped(match: re.Match[str]) -> str:

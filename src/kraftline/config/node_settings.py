@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from kraftline.config.effective import Config
+from kraftline.config.effective import DEFAULT, Config
 from kraftline.config.listeners import Endpoint, Listeners, read_listeners
 from kraftline.config.metrics_listener import metrics_endpoint
 from kraftline.config.values import BadConfig
@@ -39,6 +39,7 @@ def node_settings(config: Config) -> NodeSettings:
         raise _bad("node.id", "You must set `node.id` to the same value as `broker.id`.")
     listeners = read_listeners(config)
     _check_quorum(config, node_id, listeners)
+    _check_inter_broker(config, listeners)
     _check_numbers(config)
     overrides = _by_address(config)
     if config["max.connections.per.ip"] == 0 and not overrides:
@@ -61,6 +62,9 @@ def node_settings(config: Config) -> NodeSettings:
     )
 
 
+_PRINCIPAL_BUILDER: Final = (
+    "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
+)
 STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 # Classes of Java that allow or refuse what clients ask: to run without them would be to allow all.
 _GUARDS: Final = (
@@ -93,6 +97,13 @@ def check_supported(config: Config) -> None:
                 f"{key}={config[key]} is not supported: nothing would be checked that it is there "
                 "to check. Without it, every request is allowed.",
             )
+    builder = config.setting("principal.builder.class")
+    if builder.source != DEFAULT and builder.value != _PRINCIPAL_BUILDER:
+        raise _bad(
+            builder.name,
+            f"{builder.name}={builder.value} is not supported: clients would not be who it says. "
+            f"Leave it out, or name {_PRINCIPAL_BUILDER}.",
+        )
     authorizer = config["authorizer.class.name"]
     if authorizer not in ("", STANDARD_AUTHORIZER):
         raise _bad(
@@ -154,6 +165,18 @@ def _check_quorum(config: Config, node_id: int, listeners: Listeners) -> None:
             "controller.listener.names",
             "controller.listener.names must not contain a value appearing in the 'listeners' "
             "configuration when running KRaft with just the broker role",
+        )
+
+
+def _check_inter_broker(config: Config, listeners: Listeners) -> None:
+    name, mechanism = listeners.inter_broker, "sasl.mechanism.inter.broker.protocol"
+    uses_sasl = any(each.name == name and each.is_sasl for each in listeners.advertised)
+    enabled = config.of_listener(name, "sasl.enabled.mechanisms")
+    if uses_sasl and isinstance(enabled, list) and config[mechanism] not in enabled:
+        raise _bad(
+            mechanism,
+            f"{mechanism} must be included in sasl.enabled.mechanisms when SASL is used for "
+            "inter-broker communication",
         )
 
 
