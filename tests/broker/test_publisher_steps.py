@@ -160,6 +160,7 @@ def test_a_copy_that_a_failed_disk_abandoned_becomes_the_log(abandoned: tuple[Pa
 
 
 @pytest.mark.oracle
+@pytest.mark.soak
 def test_kafka_takes_an_abandoned_copy_for_the_log_too(
     abandoned: tuple[Path, Path], tmp_path: Path
 ) -> None:
