@@ -12,7 +12,7 @@ import pyarrow as pa
 from kraftline.errors import KraftlineError, NotKafka
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 T = TypeVar("T")
 
@@ -26,6 +26,18 @@ def run_tasks(
     """One task for each list of `work`; the rows that they give, which must be few."""
     if not work:
         return schema.empty_table()
+    frame = frame_of_tasks(spark, work, do, schema)
+    with in_words():
+        return frame.toArrow().cast(schema)
+
+
+def frame_of_tasks(
+    spark: SparkSession,
+    work: Sequence[Sequence[T]],
+    do: Callable[[Sequence[T]], Iterable[pa.RecordBatch]],
+    schema: pa.Schema,
+) -> DataFrame:
+    """The rows that tasks give, one for each list of `work`."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     def task(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -34,9 +46,7 @@ def run_tasks(
                 yield from do(work[number])
 
     # A range of so many partitions is the one frame that has exactly one row in each.
-    frame = spark.range(0, len(work), 1, len(work)).mapInArrow(task, from_arrow_schema(schema))
-    with in_words():
-        return frame.toArrow().cast(schema)
+    return spark.range(0, len(work), 1, len(work)).mapInArrow(task, from_arrow_schema(schema))
 
 
 @contextmanager

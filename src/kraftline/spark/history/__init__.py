@@ -3,6 +3,7 @@
 `write_history` makes them of staged records: metadata's own replay, done by Spark's tasks.
 """
 
-from kraftline.spark.history.write import OpenFile, RecordFile, write_history
+from kraftline.spark.history.exchange import OpenFile, RecordFile
+from kraftline.spark.history.write import write_history
 
 __all__ = ["OpenFile", "RecordFile", "write_history"]

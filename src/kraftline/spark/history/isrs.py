@@ -13,7 +13,15 @@ from msgspec.structs import replace
 
 from kraftline.metadata.partition import MIGRATING, PartitionRegistration
 from kraftline.metadata.words import Change, partition_changes
-from kraftline.spark.history.lists import PAD, Ints, Ints2, Lists, firsts_of, interned
+from kraftline.spark.history.lists import (
+    PAD,
+    Ints,
+    Ints2,
+    Lists,
+    firsts_of,
+    interned,
+    rows_as_lists,
+)
 from kraftline.spark.history.marks import CAUSE, TOPIC, Filling, Mark, Told, mark
 from kraftline.spark.history.placed import NONE, Flags
 from kraftline.spark.history.steps import Steps
@@ -103,18 +111,9 @@ def _differences(lists: Lists, was: Ints, now: Ints) -> tuple[Ints, Ints]:
 
 
 def _left(lists: Lists, one: Ints2, other: Ints2) -> Ints:
-    """The codes of what is in one list and not in another. Mostly that is one broker or none."""
+    """The codes of what is in one list and not in another."""
     is_left = ~(one[:, :, None] == other[:, None, :]).any(axis=2) & (one != PAD)
-    counts = is_left.sum(axis=1)
-    found = np.full(len(one), lists.code(()))
-    single = np.flatnonzero(counts == 1)
-    brokers = one[single, is_left[single].argmax(axis=1)]
-    codes = interned(brokers)
-    alone = [lists.code((broker,)) for broker in brokers[firsts_of(codes)].tolist()]
-    found[single] = np.array(alone, np.int64)[codes]
-    for at in np.flatnonzero(counts > 1).tolist():
-        found[at] = lists.code(tuple(one[at][is_left[at]].tolist()))
-    return found
+    return rows_as_lists(lists, one, is_left)
 
 
 def _are_within(lists: Ints2, some: Ints, others: Ints) -> Flags:

@@ -1,14 +1,13 @@
 """All that is made of partitions, from rows that come in their order: the table itself, what was
 unhealthy, what changed, and what happened to their topics.
 
-Rows are taken a chunk at a time, cut between two partitions: a chunk is columns of numbers, and
-nothing is done row by row.
+A bucket of topics at a time is columns of numbers, and nothing is done row by row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 
 import msgspec
 import numpy as np
@@ -19,48 +18,28 @@ from kraftline.lake.tables import CHANGES, CLOSED, HEALTH, OPEN, PARTITIONS, TIM
 from kraftline.schema.uuids import Uuid
 from kraftline.spark.history.around import Around
 from kraftline.spark.history.health import KINDS, unhealthy
-from kraftline.spark.history.lists import Ints
+from kraftline.spark.history.lists import Ints, interned
 from kraftline.spark.history.lives import Life, OverGap
 from kraftline.spark.history.marks import Told
 from kraftline.spark.history.out import TablesOut
-from kraftline.spark.history.placed import LIFE, NEVER, NONE, Flags, Placed, placed
+from kraftline.spark.history.placed import LIFE, NEVER, NONE, Flags, Placed, placed, starts
 from kraftline.spark.history.rare import registration
 from kraftline.spark.history.rows import Rows, plain_schema
 from kraftline.spark.history.steps import Steps, steps_of
 from kraftline.spark.history.telling import told
-from kraftline.spark.history.topics import First, Topic
-
-_CHUNK: Final = 1 << 17
-_ENTITY: Final = ("cluster_id", "topic_id", "leg", "partition")
+from kraftline.spark.history.topics import New, Topic
 
 
 class Partitions:
-    """A task's share of the partitions. `take` its batches, then `finish`."""
+    """Partitions of some topics, all of those topics' partitions."""
 
     def __init__(self, arounds: Mapping[str, Around], out: TablesOut) -> None:
         self._arounds, self._out = arounds, out
-        self._waiting: list[pa.RecordBatch] = []
         self._topics: dict[tuple[str, str], Topic] = {}
         self._rows: dict[str, Rows] = {}
 
-    def take(self, batch: pa.RecordBatch) -> None:
-        self._waiting.append(batch)
-        if sum(each.num_rows for each in self._waiting) >= _CHUNK:
-            whole = pa.Table.from_batches(self._waiting)
-            cut = _last_cut(whole)
-            self._waiting = whole.slice(cut).to_batches()
-            if cut:
-                self._chunk(whole.slice(0, cut))
-
-    def finish(self) -> None:
-        if self._waiting:
-            self._chunk(pa.Table.from_batches(self._waiting))
-        self._tell(list(self._topics))
-        for rows in self._rows.values():
-            rows.flush()
-
-    def _chunk(self, table: pa.Table) -> None:
-        table = table.combine_chunks()
+    def replay(self, table: pa.Table) -> None:
+        """Write all that is made of rows that come in their order."""
         self._look_at_topics(table)
         lives = {
             (topic.cluster_id, topic.topic_id, leg): found
@@ -73,8 +52,10 @@ class Partitions:
         self._write_health(rows, steps)
         self._write_changes(steps)
         self._note(steps)
-        # The last topic may go on in the next chunk.
-        self._tell(list(self._topics)[:-1])
+        for topic in self._topics.values():
+            topic.tell(self._arounds[topic.cluster_id], self._rows_of(topic.cluster_id))
+        for found in self._rows.values():
+            found.flush()
 
     def _look_at_topics(self, table: pa.Table) -> None:
         said = table.filter(pc.greater_equal(table.column("how"), LIFE))
@@ -93,11 +74,6 @@ class Partitions:
                 topic.lives.setdefault(found.leg, []).append(found)
             else:
                 topic.over_gap.append(found)
-
-    def _tell(self, keys: Iterable[tuple[str, str]]) -> None:
-        for key in keys:
-            topic = self._topics.pop(key)
-            topic.tell(self._arounds[topic.cluster_id], self._rows_of(topic.cluster_id))
 
     def _rows_of(self, cluster_id: str) -> Rows:
         rows = self._rows.get(cluster_id)
@@ -167,37 +143,40 @@ class Partitions:
 
     def _note(self, steps: Steps) -> None:
         """What is said of topics when all of their partitions are known."""
-        values, lives = steps.values.values, steps.at.lives.all
-        known: dict[int, Topic] = {}
-
-        def topic_of(life: int, leg: int) -> tuple[Topic, tuple[int, int, int]]:
-            found = lives[life]
-            topic = known.get(life)
-            if topic is None:
-                topic = self._topics[steps.at.clusters[leg], found.topic_id]
-                known[life] = topic
-            return topic, (found.leg, found.offset, found.index)
-
-        chosen = np.flatnonzero(~steps.had_before)
-        rows = steps.at.take(chosen)
-        columns = (rows.offset, rows.unit, rows.at_offset, rows.at_time, rows.epoch, rows.partition)
-        replicas = steps.lists["replicas"][chosen]
-        for life, leg, code, offset, unit, at_offset, at_time, epoch, partition in zip(
-            *(column.tolist() for column in (rows.life, rows.leg, replicas, *columns)), strict=True
-        ):
-            topic, key = topic_of(life, leg)
-            times = at_offset, _none(at_time), _none(epoch)
-            first = First(offset, _none(unit), *times, partition, values[code])
-            topic.firsts.setdefault(key, []).append(first)
-        gone = np.flatnonzero((steps.next_at == NEVER) & steps.at.lives.removed[steps.at.life])
-        rows, replicas = steps.at.take(gone), steps.lists["replicas"][gone]
-        for life, leg, code, partition in zip(
-            *(column.tolist() for column in (rows.life, rows.leg, replicas, rows.partition)),
-            strict=True,
-        ):
-            topic, key = topic_of(life, leg)
-            topic.lasts.setdefault(key, {})[partition] = len(values[code])
+        lists, replicas = steps.values, steps.lists["replicas"]
+        for step, topic, key in self._by_life(steps, ~steps.had_before, steps.at.unit):
+            rows, first = steps.at.take(step), int(np.argmin(steps.at.offset[step]))
+            new = New(
+                int(rows.offset[first]),
+                _none(int(rows.unit[first])),
+                int(rows.at_offset.min()),
+                _none(int(rows.at_time.min())),
+                _none(int(rows.epoch.min())),
+                int(rows.partition[first]),
+                lists.values[replicas[step[first]]],
+                lists.sizes()[replicas[step]].tolist(),
+            )
+            topic.new.setdefault(key, []).append(new)
+        gone = (steps.next_at == NEVER) & steps.at.lives.removed[steps.at.life]
+        for step, topic, key in self._by_life(steps, gone, steps.at.life):
+            topic.last.setdefault(key, []).extend(lists.sizes()[replicas[step]].tolist())
         self._note_gaps(steps)
+
+    def _by_life(
+        self, steps: Steps, some: Flags, also: Ints
+    ) -> Iterator[tuple[Ints, Topic, tuple[int, int, int]]]:
+        """Some steps, those of a life that have something else in common together, with their
+        topic and the life's place in the log."""
+        chosen = np.flatnonzero(some)
+        at = steps.at
+        codes = interned(at.life[chosen], also[chosen])
+        chosen = chosen[np.argsort(codes, kind="stable")]
+        ends = np.append(np.flatnonzero(starts(np.sort(codes))), len(chosen))
+        for start, end in pairwise(ends.tolist()):
+            step = chosen[start:end]
+            life = at.lives.all[at.life[step[0]]]
+            topic = self._topics[at.clusters[at.leg[step[0]]], life.topic_id]
+            yield step, topic, (life.leg, life.offset, life.index)
 
     def _note_gaps(self, steps: Steps) -> None:
         at = steps.at
@@ -248,18 +227,6 @@ def _changes(steps: Steps, found: Told) -> tuple[Placed, dict[str, pa.Array]]:
         "epoch": _nullable(rows.epoch),
         "committed": pa.array(_committed(rows)),
     }
-
-
-def _last_cut(table: pa.Table) -> int:
-    """Where the last partition of a table begins."""
-    last = table.num_rows - 1
-    same: Flags | None = None
-    for name in _ENTITY:
-        column = table.column(name)
-        equal = pc.equal(column, column[last]).to_numpy()
-        same = equal if same is None else same & equal
-    assert same is not None
-    return int(np.argmax(same))
 
 
 def _names(rows: Placed) -> dict[str, pa.Array]:

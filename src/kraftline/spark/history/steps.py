@@ -11,10 +11,10 @@ from msgspec import Struct
 from kraftline.metadata.partition import MIGRATING, NO_LEADER, RECOVERED, RECOVERING
 from kraftline.spark.history.lists import (
     NULL,
+    PAD,
     Ints,
     Lists,
     coded,
-    firsts_of,
     interned,
     texts_as_numbers,
 )
@@ -247,18 +247,17 @@ def _clearing(rows: Placed, codes: dict[str, Ints], sizes: Ints) -> Flags:
 
 def _filled(replicas: Ints, directories: Ints, values: Lists, ids: list[str]) -> Ints:
     """Directories as a node has them: for all replicas, or none known."""
-    pairs = interned(replicas, directories)
     migrating = str(MIGRATING)
     if migrating not in ids:
         ids.append(migrating)
     nowhere = ids.index(migrating)
-    chosen = np.zeros(len(pairs), np.int64)
-    for pair, at in enumerate(firsts_of(pairs).tolist()):
-        named, of = values.values[directories[at]], values.values[replicas[at]]
-        some = any(each != nowhere for each in named)
-        is_whole = some and len(named) == len(of)
-        chosen[pair] = directories[at] if is_whole else values.code((nowhere,) * len(of))
-    return chosen[pairs]
+    sizes, named = values.sizes(), values.matrix()
+    some = ((named != nowhere) & (named != PAD)).any(axis=1)
+    is_whole = some[directories] & (sizes[directories] == sizes[replicas])
+    found = directories.copy()
+    for size in np.unique(sizes[replicas[~is_whole]]).tolist():
+        found[~is_whole & (sizes[replicas] == size)] = values.code((nowhere,) * size)
+    return found
 
 
 def _troubles(steps: Steps) -> tuple[Ints, Ints]:

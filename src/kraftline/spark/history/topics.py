@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable
+from functools import cache
 
 from immutables import Map
 from msgspec import Struct
@@ -28,8 +28,9 @@ from kraftline.spark.history.rows import Rows
 Partitions = dict[int, PartitionRegistration]
 
 
-class First(NamedTuple):
-    """The first record of a partition in a life of its topic."""
+class New(Struct):
+    """Partitions that came with one unit: where it begins, the first of them, and how many
+    replicas each has."""
 
     offset: int
     unit: int | None
@@ -38,19 +39,20 @@ class First(NamedTuple):
     epoch: int | None
     partition: int
     replicas: tuple[int, ...]
+    factors: list[int]
 
 
 class Topic(Struct):
-    """A topic whose partitions are being replayed: its lives by leg, the first records of its
-    partitions and how many replicas they had last, by the place of the life in the log; and its
+    """A topic whose partitions are being replayed: its lives by leg, partitions that came and how
+    many replicas those had that were there last, by the place of the life in the log; and its
     partitions on both sides of a gap, by the leg before that."""
 
     cluster_id: str
     topic_id: str
     lives: dict[int, list[Life]] = {}
     over_gap: list[OverGap] = []
-    firsts: dict[tuple[int, int, int], list[First]] = {}
-    lasts: dict[tuple[int, int, int], dict[int, int]] = {}
+    new: dict[tuple[int, int, int], list[New]] = {}
+    last: dict[tuple[int, int, int], list[int]] = {}
     was: dict[int, Partitions] = {}
     now: dict[int, Partitions] = {}
 
@@ -65,31 +67,31 @@ class Topic(Struct):
     def _life(self, life: Life, around: Around, number: int, rows: Rows) -> None:
         leg = around.legs[number].leg
         key = number, life.offset, life.index
-        units: dict[int | None, list[First]] = {}
-        for first in sorted(self.firsts.get(key, ()), key=lambda first: first.offset):
-            units.setdefault(first.unit, []).append(first)
+        units: dict[int | None, New] = {}
+        for new in sorted(self.new.get(key, ()), key=lambda new: new.offset):
+            units[new.unit] = _both(units.get(new.unit), new)
         lasting = not life.removed or life.next_unit != life.began_unit
         if life.began_unit is not None and lasting:
-            new = units.get(life.began_unit, [])
-            shape = _shape({first.partition: len(first.replicas) for first in new})
+            created = units.get(life.began_unit)
+            shape = _shape([] if created is None else created.factors)
             configs = {name: value or "" for name, value in life.configs}
             change = words.topic_created(life.topic, Uuid.parse(life.topic_id), shape, configs)
             after = {"topic_id": life.topic_id, "partitions": len(shape)}
             at = life.began_at, life.began_time
             rows.change(replace(change, after=after), leg, at, life.began_epoch)
         total = 0
-        for unit, found in units.items():
-            total += len(found)
+        for unit, new in units.items():
+            count = len(new.factors)
+            total += count
             if unit is not None and unit != life.began_unit:
-                added = {
-                    found[0].partition + n: _partition(found[0].replicas) for n in range(len(found))
-                }
+                added = dict.fromkeys(
+                    range(new.partition, new.partition + count), _partition(new.replicas)
+                )
                 change = words.partitions_added(life.topic, added, total)
-                at = min(each.at_offset for each in found), _least(e.at_time for e in found)
-                epoch = _least(each.epoch for each in found)
-                rows.change(replace(change, after={"partitions": total}), leg, at, epoch)
+                at = new.at_offset, new.at_time
+                rows.change(replace(change, after={"partitions": total}), leg, at, new.epoch)
         if life.removed and life.ended_at is not None:
-            shape = _shape(self.lasts.get(key, {}))
+            shape = _shape(self.last.get(key, []))
             change = words.topic_deleted(life.topic, Uuid.parse(life.topic_id), shape)
             rows.change(change, leg, (life.ended_at, life.ended_time), life.next_epoch)
 
@@ -110,13 +112,31 @@ class Topic(Struct):
                 rows.change(change, known.leg, at, None)
 
 
-def _least(values: Iterable[int | None]) -> int | None:
-    return min((value for value in values if value is not None), default=None)
+def _both(one: New | None, other: New) -> New:
+    """Partitions of one unit that were met apart from each other, the first of them first."""
+    if one is None:
+        return other
+    return replace(
+        one,
+        at_offset=min(one.at_offset, other.at_offset),
+        at_time=_least(one.at_time, other.at_time),
+        epoch=_least(one.epoch, other.epoch),
+        factors=one.factors + other.factors,
+    )
 
 
-def _shape(factors: Mapping[int, int]) -> Partitions:
+def _least(one: int | None, other: int | None) -> int | None:
+    return min((each for each in (one, other) if each is not None), default=None)
+
+
+def _shape(factors: Iterable[int]) -> Partitions:
     """Partitions of which nothing counts but how many replicas they have."""
-    return {number: _partition(tuple(range(factors[number]))) for number in sorted(factors)}
+    return {number: _of_factor(factor) for number, factor in enumerate(factors)}
+
+
+@cache
+def _of_factor(factor: int) -> PartitionRegistration:
+    return _partition(tuple(range(factor)))
 
 
 def _partition(replicas: tuple[int, ...]) -> PartitionRegistration:

@@ -51,8 +51,8 @@ class Whys:
 
     def _asked(self, step: Ints, broker: Ints, place: Ints, *, back: bool) -> Ints:
         leg = self._steps.at.leg[step]
-        version, unit = self._known(self._steps.at.take(step), broker)
-        codes = interned(leg, version, unit, broker, place)
+        version, kind, unit = self._known(self._steps.at.take(step), broker)
+        codes = interned(leg, kind, unit, broker, place)
         found = []
         for at in firsts_of(codes).tolist():
             where = None if place[at] == _NOWHERE else self._ids[place[at]]
@@ -61,18 +61,20 @@ class Whys:
             found.append(self.number(text))
         return np.array(found, np.int64)[codes]
 
-    def _known(self, rows: Placed, broker: Ints) -> tuple[Ints, Ints]:
+    def _known(self, rows: Placed, broker: Ints) -> tuple[Ints, Ints, Ints]:
         """Behind which of a leg's events of brokers each row stands, of those that concern its
-        broker; and its unit, where that says something of brokers (else 0)."""
-        version, unit = np.zeros(len(broker), np.int64), np.zeros(len(broker), np.int64)
+        broker; which state that left it in; and the row's unit, where that says something of
+        brokers (else 0)."""
+        version, kind, unit = (np.zeros(len(broker), np.int64) for _ in range(3))
         for number, known in enumerate(self._legs):
             here = np.flatnonzero(rows.leg == number)
             version[here] = known.last_event(broker[here], rows.offset[here]) + 1
+            kind[here] = known.kinds[version[here]]
             units = interned(rows.unit[here])
             says = [known.causes.says(int(rows.unit[here[at]])) for at in firsts_of(units).tolist()]
             if any(says):
                 unit[here] = np.where(np.array(says)[units], rows.unit[here], 0)
-        return version, unit
+        return version, kind, unit
 
     def _places(self, step: Ints, broker: Ints) -> Ints:
         """The directory of a broker's replica: where it is, else where it was."""
@@ -95,6 +97,10 @@ class _Brokers:
         self.causes = Causes(leg)
         self._offsets = np.array(self.causes.offsets, np.int64)
         brokers = np.array([state.broker for state in leg.brokers], np.int64)
+        # States that lead to the same causes, by the number of an event plus one.
+        states = [None, *((s.is_there, s.fenced, s.stopping, s.directories) for s in leg.brokers)]
+        numbers = {state: number for number, state in enumerate(dict.fromkeys(states))}
+        self.kinds = np.array([numbers[state] for state in states], np.int64)
         self._order = np.lexsort((np.arange(len(brokers)), brokers))
         self._sorted = brokers[self._order]
 

@@ -1,12 +1,14 @@
 """The history tables of a build, in two steps of tasks.
 
 First everything but partitions, a cluster at a time, from the files of their types; then all
-partitions, which Spark brings together by topic. Tasks write the tables' files themselves.
+partitions, which an exchange brings together by topic. Tasks write the tables' files themselves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -15,12 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kraftline.lake.files import Added, open_for_reading
 from kraftline.lake.tables import TABLES
-from kraftline.spark.frames import frame_of, read_files
+from kraftline.spark.frames import frame_of
 from kraftline.spark.history import exchange
 from kraftline.spark.history.around import Around
+from kraftline.spark.history.exchange import OpenFile, RecordFile
 from kraftline.spark.history.lives import Life
 from kraftline.spark.history.moments import Leg, unit_of
 from kraftline.spark.history.out import TablesOut, added_by_table
@@ -29,36 +33,25 @@ from kraftline.spark.history.placed import LIFE, OVER_GAP
 from kraftline.spark.history.rows import Rows
 from kraftline.spark.history.things import CONTROLS, OPENED, TYPES, Logged, Things
 from kraftline.spark.record_table import file_schema, records_table, struct_name
-from kraftline.spark.tasks import in_words, run_tasks, shared_out
+from kraftline.spark.tasks import frame_of_tasks, in_words, run_tasks, shared_out
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_TASK_ROWS: Final = 500_000
-_FOUND: Final = pa.schema([*exchange.SAID, pa.field("what", pa.string())])
+_TASK_ROWS: Final = 1_000_000
+# What a task works on at a time.
+_BUCKET_ROWS: Final = 100_000
+_OPEN_ROWS: Final = 10_000  # in a file of open rows, about
+_FOUND: Final = pa.schema(
+    [
+        pa.field("what", pa.string()),
+        *(exchange.ROWS.field(name) for name in ("cluster_id", "topic_id", "leg")),
+        *(exchange.ROWS.field(name) for name in ("offset", "index", "how", "payload")),
+    ]
+)
 _WROTE, _AROUND, _SAID = "wrote", "around", "said"
 _MOMENT: Final = ("leg", "offset", "index", "in_snapshot", "epoch", "log_time", "file", "position")
 _BEFORE_LOG: Final = ("valid_from_offset", "valid_from_time")
-
-
-class RecordFile(Struct, frozen=True):
-    """A file of the table `records`, of one type. Of a file that an earlier build wrote only the
-    records of one leg from an offset on are wanted."""
-
-    path: str  # below the table's folder
-    cluster_id: str
-    type: str
-    rows: int
-    leg: int | None = None
-    from_offset: int | None = None
-
-
-class OpenFile(Struct, frozen=True):
-    """A file with rows of a history table that were open after the last build."""
-
-    path: str  # below the table's folder
-    cluster_id: str
-    table: str
 
 
 def write_history(
@@ -118,8 +111,12 @@ class _Found:
 
     @property
     def said(self) -> pa.Table:
+        """What is said of topics, as rows before those of their partitions."""
         chosen = self._rows.filter(pc.equal(self._rows.column("what"), _SAID))
-        return chosen.select(exchange.SAID.names)
+        columns = {name: chosen.column(name) for name in _FOUND.names if name != "what"}
+        return exchange.shaped(
+            {**columns, "partition": exchange.BEFORE_PARTITIONS}, chosen.num_rows
+        )
 
 
 class _Share(Struct):
@@ -272,94 +269,90 @@ def _read(path: str, file: RecordFile) -> pa.Table:
         rows = opened.read([*_MOMENT, *([struct] if has_said else [])])
     said = rows.column(struct) if has_said else pa.nulls(rows.num_rows)
     rows = _with_plain_times(rows.select(_MOMENT)).append_column("said", said)
-    wanted = pc.is_valid(rows.column("leg"))
-    if file.leg is not None:
-        here = pc.and_(
-            pc.equal(rows.column("leg"), file.leg),
-            pc.greater_equal(rows.column("offset"), file.from_offset),
-        )
-        wanted = pc.and_(here, pc.invert(rows.column("in_snapshot")))
-    return rows.filter(wanted)
+    return rows.filter(file.wanted(rows))
 
 
 def _write_partitions(
     spark: SparkSession,
     root: str,
-    records: Sequence[RecordFile],
+    records: Iterable[RecordFile],
     arounds: Mapping[str, Around],
     opened: Iterable[OpenFile],
     found: _Found,
 ) -> list[bytes]:
-    frames = [
-        *_record_frames(spark, root, records),
-        *_opened_frames(spark, root, opened, arounds),
-    ]
-    if found.said.num_rows:
-        frames.append(exchange.topics_said(spark, found.said))
-    if not frames:
+    """The tables that are made of partitions; what was written."""
+    mine = [file for file in records if file.type in exchange.PARTITION_TYPES]
+    going_on = _going_on(opened, arounds)
+    rows = found.said.num_rows + sum(file.rows for file in mine)
+    if not rows and not going_on:
         return []
+    slots = spark.sparkContext.defaultParallelism
+    count = max(4 * slots, rows // _BUCKET_ROWS)
     known = spark.sparkContext.broadcast(dict(arounds))
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with TablesOut(root) as out:
-            partitions = Partitions(known.value, out)
-            for batch in batches:
-                partitions.take(batch)
-            partitions.finish()
+            for chunks in _buckets(batches):
+                Partitions(known.value, out).replay(exchange.in_order(chunks))
         yield pa.RecordBatch.from_arrays([pa.array(out.said(), pa.binary())], ["said"])
 
-    rows = sum(file.rows for file in records if file.type in exchange.PARTITION_TYPES)
-    tasks = max(spark.sparkContext.defaultParallelism, rows // _TASK_ROWS)
+    frame = _chunks(spark, root, [*mine, *going_on], found.said, count)
+    tasks = max(slots, rows // _TASK_ROWS)
+    brought = frame.repartition(tasks, "bucket").sortWithinPartitions("bucket")
     with in_words(root):
-        said = exchange.exchanged(frames, tasks).mapInArrow(write, "said binary").toArrow()
+        said = brought.mapInArrow(write, "said binary").toArrow()
     known.unpersist()
     texts: list[bytes] = said.column(0).to_pylist()
     return texts
 
 
-def _record_frames(
-    spark: SparkSession, root: str, records: Iterable[RecordFile]
-) -> Iterator[DataFrame]:
-    from pyspark.sql import functions as F
-
-    groups: dict[tuple[str, str | None, int | None, int | None], list[str]] = {}
-    for file in records:
-        if file.type in exchange.PARTITION_TYPES:
-            cluster = None if file.leg is None else file.cluster_id
-            key = file.type, cluster, file.leg, file.from_offset
-            groups.setdefault(key, []).append(file.path)
-    folder, columns = f"{root}/{records_table().name}", records_table().columns
-    for (record_type, _, leg, first), paths in groups.items():
-        wanted = [*_COMMON, struct_name(record_type)]
-        schema = pa.schema([columns.field(name) for name in wanted])
-        rows = read_files(spark, folder, paths, schema)
-        assert rows is not None
-        if leg is not None and first is not None:
-            rows = rows.where((F.col("leg") == leg) & (F.col("offset") >= first))
-            rows = rows.where(~F.col("in_snapshot"))
-        yield exchange.records_said(rows, record_type)
-
-
-_COMMON: Final = ("cluster_id", *_MOMENT)
-
-
-def _opened_frames(
-    spark: SparkSession, root: str, opened: Iterable[OpenFile], arounds: Mapping[str, Around]
-) -> Iterator[DataFrame]:
-    going_on = [
-        {"cluster_id": name, "leg": leg}
+def _going_on(opened: Iterable[OpenFile], arounds: Mapping[str, Around]) -> list[OpenFile]:
+    """Files with open rows of partitions, with the leg that goes on."""
+    legs = {
+        name: leg
         for name, around in arounds.items()
         for leg, known in around.legs.items()
         if known.leg.continued
+    }
+    return [
+        replace(file, leg=legs[file.cluster_id])
+        for file in opened
+        if file.table in ("partitions", "health") and file.cluster_id in legs
     ]
-    paths: dict[str, list[str]] = {}
-    for file in opened:
-        paths.setdefault(file.table, []).append(file.path)
-    schema = pa.schema([exchange.SAID.field("cluster_id"), exchange.SAID.field("leg")])
-    for table in ("partitions", "health"):
-        if table not in paths or not going_on:
-            continue
-        rows = read_files(spark, f"{root}/{table}", paths[table], TABLES[table].columns)
-        if rows is not None:
-            legs = frame_of(spark, pa.Table.from_pylist(going_on, schema))
-            yield exchange.opened_said(rows, legs, is_health=table == "health")
+
+
+def _chunks(
+    spark: SparkSession,
+    root: str,
+    files: Sequence[RecordFile | OpenFile],
+    said: pa.Table,
+    count: int,
+) -> DataFrame:
+    """All rows as chunks of buckets."""
+
+    def read(file: RecordFile | OpenFile) -> Iterator[pa.Table]:
+        if isinstance(file, RecordFile):
+            return exchange.records_said(f"{root}/{records_table().name}", file)
+        return exchange.opened_said(f"{root}/{file.table}", file)
+
+    def chunks(mine: Sequence[RecordFile | OpenFile]) -> Iterator[pa.RecordBatch]:
+        for file in mine:
+            for rows in read(file):
+                yield from exchange.buckets(rows, count)
+
+    slots = spark.sparkContext.defaultParallelism
+    work = shared_out(files, lambda file: 1 + getattr(file, "rows", _OPEN_ROWS), 2 * slots)
+    topics = pa.Table.from_batches(exchange.buckets(said, count), exchange.CHUNKS)
+    frame = frame_of(spark, topics)
+    return frame.union(frame_of_tasks(spark, work, chunks, exchange.CHUNKS)) if work else frame
+
+
+def _buckets(batches: Iterable[pa.RecordBatch]) -> Iterator[list[bytes]]:
+    """Chunks, those of a bucket together."""
+    rows = (
+        (bucket, chunk)
+        for batch in batches
+        for bucket, chunk in zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    )
+    for _, found in groupby(rows, key=itemgetter(0)):
+        yield [chunk for _, chunk in found]
