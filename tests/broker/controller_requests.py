@@ -8,6 +8,12 @@ import msgspec
 
 from kraftline.metadata.features import supported_features
 from kraftline.schema.api.allocate_producer_ids import AllocateProducerIdsRequest
+from kraftline.schema.api.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasRequestEntityData,
+    AlterClientQuotasRequestEntryData,
+    OpData,
+)
 from kraftline.schema.api.api_versions import ApiVersionsRequest
 from kraftline.schema.api.assign_replicas_to_dirs import AssignReplicasToDirsRequest
 from kraftline.schema.api.broker_heartbeat import BrokerHeartbeatRequest
@@ -18,11 +24,27 @@ from kraftline.schema.api.controller_registration import (
     Feature,
     Listener,
 )
+from kraftline.schema.api.create_acls import CreateAclsRequest
+from kraftline.schema.api.describe_acls import DescribeAclsRequest
 from kraftline.schema.api.describe_cluster import DescribeClusterRequest
+from kraftline.schema.api.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kraftline.schema.api.sasl_handshake import SaslHandshakeRequest
 from kraftline.schema.types import Message
 from kraftline.schema.uuids import Uuid
+from tests.controller.admin_stories import (
+    configure,
+    elect,
+    feature,
+    grow,
+    move,
+    moving,
+    unregister,
+)
+from tests.controller.broker_stories import Known
+from tests.controller.topic_requests import create, delete, topic
 
 FAR = 4242
+_TOPIC, _BROKER, _CLIENT_METRICS = 2, 4, 16
 INCARNATION = Uuid(bytes([7]) * 16)
 
 
@@ -83,3 +105,30 @@ def registrations_of_controllers() -> Iterator[tuple[Message, int]]:
     yield change(whole, features=(change(features[0], min_supported_version=90),)), 0
     yield change(whole, zk_migration_ready=True), 0
     yield whole, 0
+
+
+def of_administrators() -> Iterator[tuple[Message, int]]:
+    """What tools with --bootstrap-controller may ask, refused or only told."""
+    known = Known()
+    yield create(topic("bad/name", 2, 1)), 7
+    yield create(topic("spread", 2, 3)), 7
+    yield delete("nowhere"), 5
+    yield configure(_TOPIC, "nowhere", ("retention.ms", 0, "5"))(known)
+    yield configure(_CLIENT_METRICS, "", ("interval.ms", 0, "5"))(known)
+    yield elect(0, ("nowhere", (0,)))(known)
+    yield grow("nowhere", 3, [])(known)
+    yield move("nowhere", (0, (1,)))(known)
+    yield moving()(known)
+    yield feature(("unheard.of", 1, 1))(known)
+    yield unregister(FAR + 1)(known)
+    for kind, name in ((_TOPIC, "nowhere"), (_BROKER, "9"), (_BROKER, "1")):
+        resource = DescribeConfigsResource(
+            resource_type=kind, resource_name=name, configuration_keys=("log.retention.ms",)
+        )
+        yield DescribeConfigsRequest(resources=(resource,)), 4
+    yield DescribeAclsRequest(resource_type_filter=1, operation=1, permission_type=1), 3
+    yield CreateAclsRequest(), 3
+    entity = AlterClientQuotasRequestEntityData(entity_type="planet", entity_name="x")
+    entry = AlterClientQuotasRequestEntryData(entity=(entity,), ops=(OpData(key="k"),))
+    yield AlterClientQuotasRequest(entries=(entry,)), 1
+    yield SaslHandshakeRequest(mechanism="PLAIN"), 1

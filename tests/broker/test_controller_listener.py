@@ -19,7 +19,7 @@ from kraftline.schema.api.controller_registration import (
 from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.schema.api.metadata import MetadataRequest
 from kraftline.schema.types import Message
-from tests.broker.controller_requests import FAR, requests
+from tests.broker.controller_requests import FAR, of_administrators, requests
 from tests.broker.talking import Closed, Talk
 from tests.oracle.java import run
 from tests.oracle.kafka import KraftCluster
@@ -55,6 +55,16 @@ def test_the_controller_answers_as_kafkas(node: NodeThread, kafka_4_3: KraftClus
     for (request, version), (same, _) in ours:
         found = answer(address(node), request, version)
         assert found == answer(theirs, same, version), (request, version)
+
+
+@pytest.mark.oracle
+def test_administrators_are_answered_as_by_kafkas_controller(
+    node: NodeThread, kafka_4_3: KraftCluster
+) -> None:
+    theirs = kafka_4_3.controller_endpoint(1)
+    for request, version in of_administrators():
+        found = answer(address(node), request, version)
+        assert found == answer(theirs, request, version), (request, version)
 
 
 @pytest.mark.oracle
