@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from kraftline.broker.authorization import Authorizer
+from kraftline.broker.authorization.certificates import NameRules
+from kraftline.broker.authorization.certified import Certified
 from kraftline.broker.authorization.principal import parse_principal
 from kraftline.config.effective import Config
 from kraftline.config.listeners import Endpoint
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from kraftline.broker.broker import Broker
     from kraftline.broker.requests import Requests
 
+_MAPPING: Final = "ssl.principal.mapping.rules"
 _SUPER_USERS: Final = "super.users"
 _WITHOUT_ACL: Final = "allow.everyone.if.no.acl.found"
 
@@ -34,6 +37,13 @@ class Security:
             each.name: sasl_settings(config, each.name)
             for each in (*settings.listeners.brokers, *settings.listeners.controllers)
             if each.is_sasl
+        }
+        self._rules = {
+            each.name: _name_rules(config, each.name)
+            for each in (*settings.listeners.brokers, *settings.listeners.controllers)
+            if each.is_tls
+            and not each.is_sasl
+            and config.of_listener(each.name, "ssl.client.auth") != "none"
         }
 
     def limits(self, endpoint: Endpoint, limits: Limits) -> Limits:
@@ -49,6 +59,9 @@ class Security:
     ) -> Handle:
         """What answers the frames of a listener."""
         sasl = self._sasl.get(endpoint.name)
+        rules = self._rules.get(endpoint.name)
+        if rules is not None:
+            return Certified(requests.handle, rules).handle
         if sasl is None:
             return requests.handle
         # Only for those who use it.
@@ -62,6 +75,14 @@ class Security:
             most_bytes=limits.request_bytes,
             clock=broker.clock,
         ).handle
+
+
+def _name_rules(config: Config, listener: str) -> NameRules:
+    text = config.of_listener(listener, _MAPPING)
+    try:
+        return NameRules(",".join(text) if isinstance(text, list) else str(text or "DEFAULT"))
+    except ValueError as problem:
+        raise BadConfig.said(_MAPPING, f"listener {listener}: {problem}") from None
 
 
 def _authorizer(config: Config) -> Authorizer:

@@ -11,8 +11,8 @@ import asyncio
 import logging
 import socket
 import time
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from kraftline.server.parts import Answer, FileRange, Part, length_of
 from kraftline.server.sending import Sending, release_all
@@ -65,6 +65,14 @@ class Connection(asyncio.BufferedProtocol):
         self._sending: Sending | Streaming | None = None
         self._task: asyncio.Future[Answer] | None = None
         self._after_drain: Callable[[], None] | None = None
+
+    @property
+    def certificate(self) -> Mapping[str, Any] | None:
+        """The client's, over TLS, if it was asked for and has one that is trusted."""
+        if self._transport is None:
+            return None
+        found: Mapping[str, Any] | None = self._transport.get_extra_info("peercert")
+        return found
 
     # The loop's side.
 
