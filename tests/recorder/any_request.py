@@ -129,6 +129,31 @@ VALUES: Final[Mapping[str, Sequence[Any]]] = {
     "principal_name": ("alice", "bob", ""),
     "owner_principal_type": ("User", "Group"),
     "owner_principal_name": ("alice", "bob", "", None),
+    # Broker 1 has ports and directories of its own; loggers are another matter.
+    "resource_type": (2, 2, 4, 16, 32, 0),
+    "resource_name": ("", "7", "x", *NAMES),
+    "configuration_keys": ((), ("retention.ms", "no.such"), ("interval.ms",)),
+    "resource_types": ((), (4,), (8, 16), (32, 0)),
+    # Nothing changes, so that others find what they expect.
+    "AlterConfigsRequest.validate_only": (True,),
+    "IncrementalAlterConfigsRequest.validate_only": (True,),
+    "CreatePartitionsRequest.validate_only": (True,),
+    "UpdateFeaturesRequest.validate_only": (True,),
+    "AlterableConfig.name": (
+        *("retention.ms", "cleanup.policy", "log.retention.ms", "interval.ms", "node.id"),
+        *("consumer.session.timeout.ms", "no.such", "log.cleanup.policy", ""),
+    ),
+    "AlterableConfig.value": ("1000", "compact", "delete", "many", "-5", "50000", "", None),
+    "config_operation": (0, 0, 1, 2, 3, 9),
+    "CreatePartitionsTopic.count": (1, 3, 4, 61, 0, -1),
+    "broker_ids": ((1,), (1,), (2,), (), (1, 1), (1, 2)),
+    "path": ("/no/such", "relative", ""),
+    "election_type": (0, 1, 2, -1),
+    "replicas": ((1,), (1,), (2,), (), (1, 1), (1, 2), None),
+    "feature": ("metadata.version", "group.version", "kraft.version", "foo", ""),
+    "max_version_level": (0, 1, 2, 29, 30, 31, -1),
+    "upgrade_type": (1, 1, 2, 3, 0),
+    "UnregisterBrokerRequest.broker_id": (7, 99, -1),
     "iterations": (4096, 16384, 4095, 16385, 0),
     "salt": (b"salt", b""),
     "salted_password": (b"salted", b"password"),
@@ -136,9 +161,12 @@ VALUES: Final[Mapping[str, Sequence[Any]]] = {
 
 
 # Of a partition that is named twice in a produce Kafka may write one and tell of the other, and of
-# one in a fetch too.
-_EACH_ONCE: Final = (0, 1)
-_NAMING: Final = ("name", "topic", "topic_id", "index", "partition")
+# one in a fetch too; AlterConfigs with a resource that is there twice it never answers.
+_EACH_ONCE: Final = (0, 1, 33)
+_NAMING: Final = (
+    *("name", "topic", "topic_id", "index", "partition"),
+    *("resource_type", "resource_name"),
+)
 # How many there are of what repeats.
 _COUNTS: Final = {"configs": (0, 1)}
 

@@ -33,6 +33,7 @@ _FREE: Final[Mapping[Field, Normal]] = {
     "usable_bytes": lambda value: 0,
     "session_id": lambda value: value != 0,
     "InitProducerIdResponse.producer_id": lambda value: value >= 0,
+    "documentation": bool,
     "ApiVersionsResponse.api_keys": lambda keys: [k for k in keys if k.api_key in MODULES],
 }
 

@@ -57,6 +57,7 @@ FORBIDDEN: Final = {
     GROUP: Refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, "Group authorization failed."),
 }
 _NO_REFUSAL: Final = Refusal(ErrorCode.NONE, None)
+_STUMBLED: Final = Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, None)
 
 R = TypeVar("R", incremental.AlterConfigsResource, legacy.AlterConfigsResource)
 
@@ -82,7 +83,7 @@ class _Changing(msgspec.Struct, frozen=True):
 def incremental_alter_configs(
     image: MetadataImage, request: incremental.IncrementalAlterConfigsRequest, rules: ConfigRules
 ) -> Decision[incremental.IncrementalAlterConfigsResponse]:
-    records, outcomes = _each(image, request.resources, rules, _changed)
+    records, outcomes = _each(image, request.resources, rules, _prepare_change, _changed)
     response = incremental.IncrementalAlterConfigsResponse(
         responses=tuple(
             incremental.AlterConfigsResourceResponse(
@@ -100,7 +101,7 @@ def incremental_alter_configs(
 def alter_configs(
     image: MetadataImage, request: legacy.AlterConfigsRequest, rules: ConfigRules
 ) -> Decision[legacy.AlterConfigsResponse]:
-    records, outcomes = _each(image, request.resources, rules, _replaced)
+    records, outcomes = _each(image, request.resources, rules, _prepare_replacement, _replaced)
     response = legacy.AlterConfigsResponse(
         responses=tuple(
             legacy.AlterConfigsResourceResponse(
@@ -119,24 +120,47 @@ def _each(
     image: MetadataImage,
     resources: Iterable[R],
     rules: ConfigRules,
+    prepare: Callable[[_Changing, R], None],
     change: Callable[[_Changing, R], list[ConfigRecord]],
 ) -> tuple[list[Versioned], list[tuple[R, Refusal]]]:
+    """First all are looked at as a broker does, then those that it would pass on as the controller
+    does."""
     wanted = list(resources)
     counts = Counter(ConfigResource(each.resource_type, each.resource_name) for each in wanted)
-    records: list[ConfigRecord] = []
-    outcomes = []
+    outcomes: list[Refusal] = []
+    changing: list[_Changing] = []
     for each in wanted:
         resource = ConfigResource(each.resource_type, each.resource_name)
-        changing = _Changing(image, rules, resource, image.configs.of(*resource))
+        found = _Changing(image, rules, resource, image.configs.of(*resource))
+        changing.append(found)
         outcome = _NO_REFUSAL
         try:
             if counts[resource] > 1:
                 raise _bad_request("Each resource must appear at most once.")
-            records += change(changing, each)
+            prepare(found, each)
         except Refusal as refusal:
             outcome = refusal
-        outcomes.append((each, outcome))
-    return _with_clearing(image, records), outcomes
+        outcomes.append(outcome)
+    passed_on = [at for at, outcome in enumerate(outcomes) if outcome is _NO_REFUSAL]
+    if any(_is_strange(wanted[at]) for at in passed_on):
+        # The controller stumbles over all of them.
+        for at in passed_on:
+            outcomes[at] = _STUMBLED
+        passed_on = []
+    records: list[ConfigRecord] = []
+    for at in passed_on:
+        try:
+            _check_allowed(changing[at])
+            records += change(changing[at], wanted[at])
+        except Refusal as refusal:
+            outcomes[at] = refusal
+    return _with_clearing(image, records), list(zip(wanted, outcomes, strict=True))
+
+
+def _is_strange(wanted: incremental.AlterConfigsResource | legacy.AlterConfigsResource) -> bool:
+    return isinstance(wanted, incremental.AlterConfigsResource) and any(
+        each.config_operation not in (SET, DELETE, APPEND, SUBTRACT) for each in wanted.configs
+    )
 
 
 def _with_clearing(image: MetadataImage, records: list[ConfigRecord]) -> list[Versioned]:
@@ -150,8 +174,7 @@ def _with_clearing(image: MetadataImage, records: list[ConfigRecord]) -> list[Ve
     return found
 
 
-def _changed(changing: _Changing, wanted: incremental.AlterConfigsResource) -> list[ConfigRecord]:
-    """The records of one resource whose keys change one by one."""
+def _prepare_change(changing: _Changing, wanted: incremental.AlterConfigsResource) -> None:
     _check_names(each.name for each in wanted.configs)
     unset = [
         each.name
@@ -161,7 +184,10 @@ def _changed(changing: _Changing, wanted: incremental.AlterConfigsResource) -> l
     _check_resource(changing.resource, unset)
     if changing.resource.type == BROKER:
         _check_broker_change(changing, wanted)
-    _check_allowed(changing)
+
+
+def _changed(changing: _Changing, wanted: incremental.AlterConfigsResource) -> list[ConfigRecord]:
+    """The records of one resource whose keys change one by one."""
     by_name = {each.name: each for each in wanted.configs}
     after: dict[str, str | None] = {}
     for name in in_string_order(by_name):
@@ -178,8 +204,6 @@ def _new_value(changing: _Changing, wanted: incremental.AlterableConfig) -> str 
         return value
     if operation == DELETE:
         return None
-    if operation not in (APPEND, SUBTRACT):
-        raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, None)
     key = _KEYS.get(changing.resource.type, {}).get(wanted.name)
     if key is None or key.type is not Type.LIST:
         raise Refusal(
@@ -201,16 +225,22 @@ def _with_list_changed(before: str | None, operation: int, value: str) -> str:
     return ",".join(parts)
 
 
-def _replaced(changing: _Changing, wanted: legacy.AlterConfigsResource) -> list[ConfigRecord]:
-    """The records of one resource that is to have these keys and no others."""
+def _prepare_replacement(changing: _Changing, wanted: legacy.AlterConfigsResource) -> None:
     _check_names(each.name for each in wanted.configs)
     _check_resource(changing.resource, [each.name for each in wanted.configs if each.value is None])
-    target = {each.name: each.value for each in wanted.configs if each.value is not None}
     if changing.resource.type == BROKER:
         brokers = changing.rules.brokers
         brokers.check_name(changing.resource.name)
-        brokers.check(changing.image, changing.resource.name, target)
-    _check_allowed(changing)
+        brokers.check(changing.image, changing.resource.name, _target(wanted))
+
+
+def _target(wanted: legacy.AlterConfigsResource) -> dict[str, str]:
+    return {each.name: each.value for each in wanted.configs if each.value is not None}
+
+
+def _replaced(changing: _Changing, wanted: legacy.AlterConfigsResource) -> list[ConfigRecord]:
+    """The records of one resource that is to have these keys and no others."""
+    target = _target(wanted)
     after: dict[str, str | None] = {
         name: target[name]
         for name in in_string_order(target)

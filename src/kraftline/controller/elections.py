@@ -46,6 +46,8 @@ _NOT_POSSIBLE: Final = {
 def elect_leaders(
     image: MetadataImage, request: ElectLeadersRequest, configs: TopicConfigs
 ) -> Decision[ElectLeadersResponse]:
+    if request.topic_partitions == ():
+        return Decision(ElectLeadersResponse())
     election = _TYPES.get(request.election_type)
     if election is None:
         return Decision(_refused(request))

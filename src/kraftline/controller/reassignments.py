@@ -46,6 +46,8 @@ _NONE_IN_PROGRESS: Final = Refusal(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, None)
 def alter_partition_reassignments(
     image: MetadataImage, request: AlterPartitionReassignmentsRequest, configs: TopicConfigs
 ) -> Decision[AlterPartitionReassignmentsResponse]:
+    if not request.topics:
+        return Decision(AlterPartitionReassignmentsResponse())
     may_resize = request.allow_replication_factor_change
     records: list[Versioned] = []
     responses = []

@@ -24,19 +24,23 @@ from kraftline.storage.log import Logs
 
 def answer(request: AlterReplicaLogDirsRequest, context: Context) -> AlterReplicaLogDirsResponse:
     is_allowed = context.may(Operation.ALTER, Resource.CLUSTER)
+    # A replica that is to go to several directories goes to the last.
+    wanted = {
+        (topic.name, number): each.path
+        for each in request.dirs
+        for topic in each.topics
+        for number in topic.partitions
+    }
     results: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
-    for wanted in request.dirs:
-        logs = _directory(wanted.path, context)
-        for topic in wanted.topics:
-            for number in topic.partitions:
-                error = (
-                    _outcome(logs, topic.name, number, context)
-                    if is_allowed
-                    else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-                )
-                results.setdefault(topic.name, []).append(
-                    AlterReplicaLogDirPartitionResult(partition_index=number, error_code=error)
-                )
+    for (name, number), path in wanted.items():
+        error = (
+            _outcome(_directory(path, context), name, number, context)
+            if is_allowed
+            else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        )
+        results.setdefault(name, []).append(
+            AlterReplicaLogDirPartitionResult(partition_index=number, error_code=error)
+        )
     return AlterReplicaLogDirsResponse(
         results=tuple(
             AlterReplicaLogDirTopicResult(topic_name=name, partitions=tuple(found))
