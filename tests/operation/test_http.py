@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import signal
@@ -9,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -77,6 +79,21 @@ def test_other_requests_are_refused() -> None:
         assert b"200 OK" in head
         assert body == b""
         assert get(node, "/readyz")[0] == 200
+
+
+def test_a_node_does_not_wait_for_clients_that_say_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with kraftline.Node({"kraftline.metrics.listener": "0"}) as node:
+        assert node.node.operation is not None
+        silent = socket.create_connection(("127.0.0.1", node.node.operation.port))
+        silent.sendall(b"GET /metr")
+        assert get(node, "/healthz")[0] == 200
+        began = time.monotonic()
+    assert time.monotonic() - began < 5
+    with silent, contextlib.suppress(ConnectionResetError):
+        assert silent.recv(1) == b""
+    assert not [each for each in caplog.records if each.levelname == "ERROR"]
 
 
 def test_only_this_machine_can_ask_unless_told_otherwise() -> None:

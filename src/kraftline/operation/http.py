@@ -48,7 +48,7 @@ class OperationListener:
         self._channel = channel
         self._sources: Sources | None = None
         self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._clients: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     async def start(self) -> None:
         self._server = await asyncio.start_server(
@@ -61,22 +61,23 @@ class OperationListener:
     async def stop(self) -> None:
         if self._server is not None:
             self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        # Not cancelled: asyncio would tell of that as of a fault.
+        for writer in self._clients.values():
+            writer.transport.abort()
+        if self._clients:
+            await asyncio.wait(list(self._clients))
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        self._tasks.add(task)
+        self._clients[task] = writer
         try:
             async with asyncio.timeout(_SECONDS):
                 await self._answer(reader, writer)
         except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             return  # it gets nothing
         finally:
-            self._tasks.discard(task)
+            del self._clients[task]
             with contextlib.suppress(OSError):
                 writer.close()
 
