@@ -53,6 +53,10 @@ def main() -> None:
         f"The second run takes 1/{large['first'] / large['second']:.0f} of the first.",
         f"The session's start and first Python task take {large['session']:.1f} s and are not in.",
         "",
+        "| size | records | log | lake | time for a million records | time for a GB of log |",
+        "|---|---|---|---|---|---|",
+        *map(cost, (small, large)),
+        "",
         "| part of the first run | time |",
         "|---|---|",
         *(f"| {name} | {took:.1f} s |" for name, took in large["steps"]),
@@ -73,6 +77,14 @@ def row(name: str, found: dict, key: str, goal: str) -> str:  # type: ignore[typ
     count = found["records"] if key == "first" else found["more"] if key == "second" else 0
     rate = f"{count / found[key]:,.0f} records/s" if count else ""
     return f"| {name} | {count:,} | {found[key]:.1f} s | {rate} | {goal} |"
+
+
+def cost(found: dict) -> str:  # type: ignore[type-arg]  # JSON
+    count, size, lake, took = (found[key] for key in ("records", "bytes", "lake_bytes", "first"))
+    return (
+        f"| first run | {count:,} | {size / 1e6:,.0f} MB | {lake / 1e6:,.0f} MB "
+        f"| {took / count * 1e6:.1f} s | {took / size * 1e9:.0f} s |"
+    )
 
 
 def measured(root: Path, records: int) -> dict:  # type: ignore[type-arg]  # JSON
@@ -124,6 +136,9 @@ def work(root: Path, records: int) -> dict:  # type: ignore[type-arg]  # JSON
         started = time.perf_counter()
         outcome = build(spark, [str(place)], str(lake), cluster_id=_CLUSTER, progress=note)
         found[run] = time.perf_counter() - started
+        if run == "first":
+            found["bytes"] = (place / SEGMENT).stat().st_size
+            found["lake_bytes"] = sum(each.stat().st_size for each in lake.rglob("*.parquet"))
         if run == "second":
             found["more"] = outcome.records
     spark.stop()

@@ -185,7 +185,8 @@ def _unless(column: pa.Array, nothing: int) -> pa.Array:
 
 
 def _or_empty(column: pa.ListArray) -> pa.Array:
-    return pc.coalesce(column, pa.scalar([], column.type)) if column.null_count else column
+    """Nothing in place of null, which has no length either."""
+    return pa.ListArray.from_arrays(column.offsets, column.values)
 
 
 def opened_said(root: str, file: OpenFile) -> Iterator[pa.Table]:
