@@ -392,6 +392,41 @@ def configs_of_groups_change(broker: Broker) -> list[object]:
     return said
 
 
+def levels_of_loggers_change(broker: Broker) -> list[object]:
+    """Of the root, which all have; what it had before, it has after."""
+    root = describe((LOGGER, "1", "root", "no.such"))
+    before = broker.message(root, 4)
+    assert isinstance(before, DescribeConfigsResponse)
+    was = before.results[0].configs[0].value
+    said: list[object] = []
+    for name, key, operation, value in (
+        ("1", "root", SET, "FATAL"),
+        ("1", "root", APPEND, "INFO"),
+        ("1", "root", SUBTRACT, "INFO"),
+        ("1", "root", 9, "INFO"),
+        ("1", "root", DELETE, ""),
+        ("1", "root", SET, "info"),
+        ("1", "root", SET, None),
+        ("1", "no.such", SET, "INFO"),
+        ("1", "no.such", DELETE, ""),
+        ("1", "", SET, "INFO"),
+        ("", "root", SET, "INFO"),
+        ("x", "root", SET, "INFO"),
+        ("2", "root", SET, "INFO"),
+    ):
+        said.append(broker.ask(change((LOGGER, name, [(key, operation, value)])), 1))
+        said.append(told(broker, root, 4))
+    both: list[tuple[str, int, str | None]] = [("root", SET, "ERROR"), ("no.such", SET, "INFO")]
+    said.append(broker.ask(change((LOGGER, "1", both)), 1))
+    said.append(broker.ask(change((LOGGER, "1", [both[0]]), validate_only=True), 1))
+    said.append(broker.ask(change((LOGGER, "1", [both[0], both[0]])), 1))
+    said.append(broker.ask(change((LOGGER, "1", []), (LOGGER, "1", [])), 1))
+    said.append(broker.ask(change((LOGGER, "1", []), (TOPIC, "no-such", []), (LOGGER, "2", [])), 1))
+    said.append(told(broker, root, 4))
+    said.append(broker.ask(change((LOGGER, "1", [("root", SET, was)])), 1))
+    return said
+
+
 def resources_with_configs_are_listed(broker: Broker) -> list[object]:
     name, _ = broker.topic("listed")
     said: list[object] = []
@@ -462,6 +497,7 @@ CONFIG_STORIES = (
     changes_of_brokers_that_cannot_be,
     configs_of_client_metrics_change,
     configs_of_groups_change,
+    levels_of_loggers_change,
     resources_with_configs_are_listed,
     configs_are_replaced,
 )

@@ -1,7 +1,7 @@
 """DescribeConfigs (key 32), versions 1-4. KIP-133, KIP-226, KIP-569, KIP-714, KIP-1143.
 
-- Topics, this broker, the default of all brokers (no name), client metrics and groups; each
-  resource stands for itself. Loggers are not told of.
+- Topics, this broker, the default of all brokers (no name), its loggers, client metrics and groups;
+  each resource stands for itself.
 - Passwords, and keys that nobody knows, are told without their values.
 - Synonyms and documentation only where they are asked for. The documentation is a line of what the
   key takes.
@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from kraftline.broker import loggers
 from kraftline.broker.config_entries import ConfigEntries, Entries, Wanted
 from kraftline.broker.context import Context
 from kraftline.controller.config_changes import FORBIDDEN
@@ -22,12 +23,14 @@ from kraftline.metadata.topic_names import what_is_wrong_with
 from kraftline.schema.api.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
+    DescribeConfigsResourceResult,
     DescribeConfigsResponse,
     DescribeConfigsResult,
 )
 from kraftline.schema.api.error_codes import ErrorCode
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
+_OF_LOGGER: Final = 6
 _KINDS: Final = frozenset({TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP})
 
 _MALFORMED: Final = Refusal(
@@ -108,7 +111,13 @@ def _entries(
     if not name:
         raise _bad_request("Broker id must not be empty")
     _check_broker(name, context.broker.node_id, "")
-    raise _bad_request("Loggers of this broker are not told of.")
+    return _loggers(wanted)
+
+
+def _loggers(wanted: Wanted) -> Entries:
+    for name, level in sorted(loggers.levels().items()):
+        if wanted(name):
+            yield DescribeConfigsResourceResult(name=name, value=level, config_source=_OF_LOGGER)
 
 
 def _wanted(resource: DescribeConfigsResource) -> Wanted:
