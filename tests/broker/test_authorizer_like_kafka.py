@@ -173,6 +173,15 @@ def _asked(wanted: list[Any]) -> DescribeAclsRequest:
     )
 
 
+def test_a_resource_without_a_name_is_not_any_resource() -> None:
+    authorizer = Authorizer(frozenset(), allows_without_acl=False)
+    _publish(authorizer, EMPTY, [_record(1, [2, "t", Pattern.PREFIXED, "User:a", "*", 4, 3])])
+    write = (user("a"), "127.0.0.1", Operation.WRITE, Resource.TOPIC)
+    assert not authorizer.allows(*write, "")
+    assert authorizer.allows_some(*write)
+    assert not authorizer.allows(*write, "")
+
+
 def test_a_check_among_ten_thousand_acls_takes_no_time() -> None:
     authorizer = Authorizer(frozenset(), allows_without_acl=False)
     kinds = (Pattern.LITERAL, Pattern.PREFIXED)

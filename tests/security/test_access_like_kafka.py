@@ -29,6 +29,8 @@ pytestmark = pytest.mark.oracle
 METADATA, API_VERSIONS, SASL_HANDSHAKE, INIT_PRODUCER_ID = 3, 18, 17, 22
 TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID = 2, 3, 4, 5
 LITERAL, PREFIXED = 3, 4
+# They are told of in a story of their own: ids and times of each are its own.
+_TOKENS: Final = (38, 39, 40, 41)
 # Metadata before version 4 makes topics, sooner or later.
 _FIRST: Final = {METADATA: 4}
 
@@ -48,6 +50,7 @@ _FREE: Final[Mapping[Field, Normal]] = {
     **NORMAL,
     **FREE,
     "error_message": _message,
+    "documentation": lambda value: value is not None,
     "cluster_id": lambda value: value is not None,
     "log_dir": lambda value: "somewhere",
     "total_bytes": lambda value: 0,
@@ -150,13 +153,12 @@ def test_a_user_is_told_what_kafka_would_tell(alice: tuple[User, User], seed: in
     for key, name in MODULES.items():
         versions = answered(key)
         assert versions is not None
+        if key in _TOKENS:
+            continue
         first = max(versions.first, _FIRST.get(key, 0))
         for version in {first, random.randint(first, versions.last), versions.last}:
             kind, number = request_class(key), random.randrange(1 << 20)
-            try:
-                asked = [any_request(kind, version, number, each) for each in alice]
-            except AssertionError:
-                continue
+            asked = [any_request(kind, version, number, each) for each in alice]
             if getattr(asked[0], "users", ()) is None:
                 continue  # one who may not ask for all users is never answered by Kafka
             ours, kafkas = (

@@ -141,6 +141,9 @@ def _each(
         except Refusal as refusal:
             outcome = refusal
         outcomes.append(outcome)
+    for at, found in enumerate(changing):
+        if outcomes[at] is _NO_REFUSAL and found.resource in rules.forbidden:
+            outcomes[at] = FORBIDDEN[found.resource.type]
     passed_on = [at for at, outcome in enumerate(outcomes) if outcome is _NO_REFUSAL]
     if any(_is_strange(wanted[at]) for at in passed_on):
         # The controller stumbles over all of them.
@@ -150,7 +153,6 @@ def _each(
     records: list[ConfigRecord] = []
     for at in passed_on:
         try:
-            _check_allowed(changing[at])
             records += change(changing[at], wanted[at])
         except Refusal as refusal:
             outcomes[at] = refusal
@@ -262,11 +264,6 @@ def _check_resource(resource: ConfigResource, unset: list[str]) -> None:
         raise _bad_request(f"Null value not supported for : {', '.join(unset)}")
     if resource.type not in _ALTERABLE:
         raise _bad_request(f"Unknown resource type {resource.type}")
-
-
-def _check_allowed(changing: _Changing) -> None:
-    if changing.resource in changing.rules.forbidden:
-        raise FORBIDDEN[changing.resource.type]
 
 
 def _check_broker_change(changing: _Changing, wanted: incremental.AlterConfigsResource) -> None:

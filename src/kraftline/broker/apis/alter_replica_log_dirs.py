@@ -23,7 +23,8 @@ from kraftline.storage.log import Logs
 
 
 def answer(request: AlterReplicaLogDirsRequest, context: Context) -> AlterReplicaLogDirsResponse:
-    is_allowed = context.may(Operation.ALTER, Resource.CLUSTER)
+    if not context.may(Operation.ALTER, Resource.CLUSTER):
+        return _forbidden(request)
     # A replica that is to go to several directories goes to the last.
     wanted = {
         (topic.name, number): each.path
@@ -33,11 +34,7 @@ def answer(request: AlterReplicaLogDirsRequest, context: Context) -> AlterReplic
     }
     results: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
     for (name, number), path in wanted.items():
-        error = (
-            _outcome(_directory(path, context), name, number, context)
-            if is_allowed
-            else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-        )
+        error = _outcome(_directory(path, context), name, number, context)
         results.setdefault(name, []).append(
             AlterReplicaLogDirPartitionResult(partition_index=number, error_code=error)
         )
@@ -45,6 +42,25 @@ def answer(request: AlterReplicaLogDirsRequest, context: Context) -> AlterReplic
         results=tuple(
             AlterReplicaLogDirTopicResult(topic_name=name, partitions=tuple(found))
             for name, found in results.items()
+        )
+    )
+
+
+def _forbidden(request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
+    """Of everything as it was asked for."""
+    return AlterReplicaLogDirsResponse(
+        results=tuple(
+            AlterReplicaLogDirTopicResult(
+                topic_name=topic.name,
+                partitions=tuple(
+                    AlterReplicaLogDirPartitionResult(
+                        partition_index=number, error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+                    )
+                    for number in topic.partitions
+                ),
+            )
+            for each in request.dirs
+            for topic in each.topics
         )
     )
 

@@ -2,14 +2,17 @@
 
 - The controller decides, ACL by ACL; one that is there already is no error.
 - Without an authorizer: SECURITY_DISABLED.
+- One that would be for any resource, operation or permission is no ACL: UNKNOWN_SERVER_ERROR, as
+  Kafka has it, for all of the request.
 - An ACL with a number for UNKNOWN in it is no request: the connection is closed.
 """
 
 from __future__ import annotations
 
 from kraftline.broker.context import Context
-from kraftline.metadata.access import Operation
+from kraftline.metadata.access import Operation, Pattern, Permission, Resource
 from kraftline.schema.api.create_acls import (
+    AclCreation,
     AclCreationResult,
     CreateAclsRequest,
     CreateAclsResponse,
@@ -27,7 +30,19 @@ async def answer(request: CreateAclsRequest, context: Context) -> CreateAclsResp
     context.require(Operation.ALTER)
     if not context.is_guarded:
         return _all(request, ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
+    if any(map(_is_filter, request.creations)):
+        return _all(request, ErrorCode.UNKNOWN_SERVER_ERROR, None)
     return await context.broker.controller.create_acls(request)
+
+
+def _is_filter(wanted: AclCreation) -> bool:
+    """ANY and MATCH are for those who look for ACLs."""
+    return (
+        wanted.resource_type == Resource.ANY
+        or wanted.resource_pattern_type in (Pattern.ANY, Pattern.MATCH)
+        or wanted.operation == Operation.ANY
+        or wanted.permission_type == Permission.ANY
+    )
 
 
 def failed(request: CreateAclsRequest, error: ErrorCode, context: Context) -> CreateAclsResponse:

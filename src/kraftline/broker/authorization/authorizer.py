@@ -32,7 +32,8 @@ class Authorizer(MetadataPublisher):
         self._allows_without_acl = allows_without_acl
         self._acls = AclsImage()
         self._resources: dict[int, ResourceRules] = {}
-        self._decided: dict[tuple[str, str, int, int, str], bool] = {}
+        # What was decided since an ACL changed; without a name: of any resource of a type.
+        self._decided: dict[tuple[str, str, int, int, str | None], bool] = {}
 
     @property
     def name(self) -> str:
@@ -83,7 +84,7 @@ class Authorizer(MetadataPublisher):
     ) -> bool:
         """Is there any resource of this type that the principal may do this with?"""
         who = str(principal)
-        key = (who, host, operation, resource, "")
+        key = (who, host, operation, resource, None)
         decided = self._decided.get(key)
         if decided is None:
             # As in Kafka, a name stands for all that no ACL is about.
@@ -93,7 +94,7 @@ class Authorizer(MetadataPublisher):
             self._keep(key, decided)
         return decided
 
-    def _keep(self, key: tuple[str, str, int, int, str], decided: bool) -> None:
+    def _keep(self, key: tuple[str, str, int, int, str | None], decided: bool) -> None:
         if len(self._decided) >= _KEPT:
             self._decided.clear()
         self._decided[key] = decided
