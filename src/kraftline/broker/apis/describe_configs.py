@@ -18,6 +18,7 @@ from kraftline.broker.context import Context
 from kraftline.controller.config_changes import FORBIDDEN
 from kraftline.controller.refusal import Refusal
 from kraftline.metadata.access import Operation, Resource
+from kraftline.metadata.image import MetadataImage
 from kraftline.metadata.image.configs import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 from kraftline.metadata.topic_names import what_is_wrong_with
 from kraftline.schema.api.describe_configs import (
@@ -33,6 +34,13 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 _OF_LOGGER: Final = 6
 _KINDS: Final = frozenset({TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP})
 
+_UNNAMED: Final = {
+    BROKER_LOGGER: Refusal(ErrorCode.INVALID_REQUEST, "Broker id must not be empty"),
+    CLIENT_METRICS: Refusal(
+        ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty"
+    ),
+    GROUP: Refusal(ErrorCode.INVALID_REQUEST, "Group name must not be empty"),
+}
 _MALFORMED: Final = Refusal(
     ErrorCode.INVALID_REQUEST,
     "This most likely occurs because of a request being malformed by the client library or the "
@@ -87,31 +95,28 @@ def _entries(
     name = resource.resource_name
     given = image.configs.of(resource.resource_type, name)
     wanted = _wanted(resource)
-    match resource.resource_type:
-        case 2:
-            wrong = what_is_wrong_with(name)
-            if wrong is not None:
-                raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {wrong}")
-            if name not in image.topics.ids:
-                raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
-            return entries.of_topic(given, wanted)
-        case 4:
-            if not name:
-                return entries.of_all_brokers(wanted)
-            _check_broker(name, context.broker.node_id, "or empty string, ")
-            return entries.of_broker(wanted)
-        case 16:
-            if not name:
-                raise _bad_request("Client metrics subscription name must not be empty")
-            return entries.of_client_metrics(given, wanted)
-        case 32:
-            if not name:
-                raise _bad_request("Group name must not be empty")
-            return entries.of_group(given, wanted)
-    if not name:
-        raise _bad_request("Broker id must not be empty")
-    _check_broker(name, context.broker.node_id, "")
-    return _loggers(wanted)
+    kind = resource.resource_type
+    if not name and kind in _UNNAMED:
+        raise _UNNAMED[kind]
+    if kind == TOPIC:
+        _check_topic(name, image)
+        return entries.of_topic(given, wanted)
+    if kind == CLIENT_METRICS:
+        return entries.of_client_metrics(given, wanted)
+    if kind == GROUP:
+        return entries.of_group(given, wanted)
+    if kind == BROKER and not name:
+        return entries.of_all_brokers(wanted)
+    _check_broker(name, context.broker.node_id, "or empty string, " if kind == BROKER else "")
+    return entries.of_broker(wanted) if kind == BROKER else _loggers(wanted)
+
+
+def _check_topic(name: str, image: MetadataImage) -> None:
+    wrong = what_is_wrong_with(name)
+    if wrong is not None:
+        raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {wrong}")
+    if name not in image.topics.ids:
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
 
 
 def _loggers(wanted: Wanted) -> Entries:
