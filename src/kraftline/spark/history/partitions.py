@@ -144,6 +144,11 @@ class Partitions:
     def _note(self, steps: Steps) -> None:
         """What is said of topics when all of their partitions are known."""
         lists, replicas = steps.values, steps.lists["replicas"]
+        # A partition that came is told of as its unit left it.
+        at = steps.at
+        begins = np.flatnonzero(starts(at.group, at.life, at.unit))
+        ends = np.append(begins[1:], len(at.row))[: len(begins)] - 1
+        left = replicas[np.repeat(ends, np.diff(np.append(begins, len(at.row))))]
         for step, topic, key in self._by_life(steps, ~steps.had_before, steps.at.unit):
             rows, first = steps.at.take(step), int(np.argmin(steps.at.offset[step]))
             new = New(
@@ -153,8 +158,8 @@ class Partitions:
                 _none(int(rows.at_time.min())),
                 _none(int(rows.epoch.min())),
                 int(rows.partition[first]),
-                lists.values[replicas[step[first]]],
-                lists.sizes()[replicas[step]].tolist(),
+                lists.values[left[step[first]]],
+                lists.sizes()[left[step]].tolist(),
             )
             topic.new.setdefault(key, []).append(new)
         gone = (steps.next_at == NEVER) & steps.at.lives.removed[steps.at.life]

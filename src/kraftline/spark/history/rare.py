@@ -18,7 +18,7 @@ from kraftline.metadata.partition import (
 )
 from kraftline.metadata.words import Change, partition_changes
 from kraftline.schema.uuids import Uuid
-from kraftline.spark.history.lists import Ints, firsts_of, interned
+from kraftline.spark.history.lists import PAD, Ints
 from kraftline.spark.history.marks import NAME, TOPIC, Told
 from kraftline.spark.history.placed import Flags
 from kraftline.spark.history.rows import text_of
@@ -67,16 +67,16 @@ _OF_LISTS: Final = ("reassignment.", "replicas.", "elr.", "directory.")
 
 
 def _are_moves(steps: Steps, before: Ints, chosen: Ints) -> Flags:
-    """Whether a replica left a directory that was known, or lost it."""
-    was, now = (steps.lists["directories"][each] for each in (before, chosen))
-    pairs = interned(was, now)
-    ids, values = steps.ids, steps.values.values
-    unknown = {str(UNASSIGNED), str(MIGRATING)}
-    found = []
-    for at in firsts_of(pairs).tolist():
-        one, other = ({ids[each] for each in values[code[at]]} for code in (was, now))
-        found.append(bool(one - unknown - other) or str(LOST) in other)
-    return np.array(found, bool)[pairs]
+    """Whether a replica left a directory that was known, or lost it. Where replicas are others,
+    that is told anyway."""
+    matrix, where = steps.values.matrix(), steps.lists["directories"]
+    was, now = matrix[where[before]], matrix[where[chosen]]
+    number = {each: at for at, each in enumerate(steps.ids)}
+    unknown = [PAD, *(number.get(str(each), PAD) for each in (UNASSIGNED, MIGRATING))]
+    lost = number.get(str(LOST), PAD)
+    moved = (was != now) & (~np.isin(was, unknown) | ((now == lost) & (now != PAD)))
+    found: Flags = moved.any(axis=1)
+    return found
 
 
 def registration(
