@@ -41,7 +41,7 @@ def _is_known(client: Saying) -> None:
 def handshakes(node: Secured) -> list[Any]:
     said: list[Any] = []
     for version in (0, 1):
-        for mechanism in ("PLAIN", "SCRAM-SHA-256", "GSSAPI", "plain", ""):
+        for mechanism in ("PLAIN", "SCRAM-SHA-256", "GSSAPI", "plain")[version * 2 - 2 :]:
             with Saying(node.sasl) as client:
                 client.handshake(mechanism, version)
                 _is_known(client)
@@ -122,7 +122,7 @@ def passwords(node: Secured) -> list[Any]:
                 client.authenticate(token, version)
                 _is_known(client)
                 said.append((version, token, client.said))
-    for token in tokens[2:6]:
+    for token in tokens[2:4]:
         with Saying(node.sasl) as client:
             client.handshake("PLAIN", 0)
             client.bare(token)
@@ -167,7 +167,7 @@ def salted_passwords(node: Secured) -> list[Any]:
     set_password(node, "d,=v", "dave", 8192)
     said: list[Any] = []
     for mechanism in MECHANISMS:
-        for name, password, extensions, authorization in (
+        cases = (
             ("carol", "carol's", "", ""),
             ("carol", "carol's", "", "a=carol"),
             ("carol", "carol's", "", "a=bob"),
@@ -179,7 +179,8 @@ def salted_passwords(node: Secured) -> list[Any]:
             ("carol", "wrong", "", ""),
             ("alice", PASSWORDS["alice"], "", ""),
             ("nobody", "wrong", "", ""),
-        ):
+        )
+        for name, password, extensions, authorization in cases[:: 4 if said else 1]:
             scram = ScramClient(mechanism, name, password, extensions)
             with Saying(node.sasl) as client:
                 client.handshake(mechanism)

@@ -2,6 +2,7 @@
 
 - Controllers that registered and have the listener that was asked through; the controller is the
   one that is active.
+- Unlike with brokers, only who may alter the cluster is told.
 - Asking it for brokers (endpoint type 1) is MISMATCHED_ENDPOINT_TYPE, and INVALID_REQUEST in
   version 0, which knows nothing else; for any other type it is UNSUPPORTED_ENDPOINT_TYPE.
 """
@@ -12,6 +13,7 @@ from typing import Final
 
 from kraftline.broker.context import Context
 from kraftline.broker.operations import NOT_ASKED
+from kraftline.metadata.access import Operation
 from kraftline.schema.api.describe_cluster import (
     DescribeClusterBroker,
     DescribeClusterRequest,
@@ -25,6 +27,7 @@ _KNOWS_TYPES: Final = 1
 
 
 def answer(request: DescribeClusterRequest, context: Context) -> DescribeClusterResponse:
+    context.require(Operation.ALTER)
     if request.endpoint_type == _BROKERS:
         return DescribeClusterResponse(
             error_code=(
