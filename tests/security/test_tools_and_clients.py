@@ -3,15 +3,18 @@ against real Kafka and against us."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiokafka.admin import AIOKafkaAdminClient
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
+from kafka.admin import KafkaAdminClient
 
 from tests.oracle.driver import wait_until
 from tests.oracle.tools import KafkaTools
@@ -207,6 +210,33 @@ def test_real_clients_log_in_and_do_what_they_may(node: Secured, mechanism: str)
     assert topic in seen
     assert hidden not in seen
     consumer.close()
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_clients_in_python_log_in(node: Secured, mechanism: str) -> None:
+    if mechanism != "PLAIN":
+        set_password(node, "admin", PASSWORDS["admin"])
+    settings: dict[str, Any] = {
+        "bootstrap_servers": node.sasl_bootstrap,
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": mechanism,
+        "sasl_plain_username": "admin",
+        "sasl_plain_password": PASSWORDS["admin"],
+    }
+    python = KafkaAdminClient(**settings)
+    seen = python.list_topics()
+    python.close()
+
+    async def asked() -> list[str]:
+        client = AIOKafkaAdminClient(**settings)
+        await client.start()
+        try:
+            found: list[str] = await client.list_topics()
+            return found
+        finally:
+            await client.close()
+
+    assert sorted(asyncio.run(asked())) == sorted(seen)
 
 
 def test_real_clients_with_wrong_passwords_are_sent_away(node: Secured) -> None:
