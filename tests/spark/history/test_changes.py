@@ -27,11 +27,14 @@ def test_generated_logs_are_told_as_by_the_command(
 
 
 def check(part: Part, tables: Tables) -> None:
+    gaps = {leg.first_offset for leg in part.history.legs[1:]}
     expected = Counter(
         _told(one, part.history.time_of(one.offset))
         for one in story(part.history, None, None, Filter())
         # That a transaction is open would not stay true.
         if one.change.kind != "transaction.open"
+        # A lake keeps nothing by which other credentials would show behind a gap.
+        and not (one.change.kind == "scram.changed" and one.offset in gaps)
     )
     found = Counter(map(_row, tables["changes"]))
     assert not expected - found, (part.cluster_id, expected - found, found - expected)

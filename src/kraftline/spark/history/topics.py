@@ -83,7 +83,8 @@ class Topic(Struct):
         for unit, new in units.items():
             count = len(new.factors)
             total += count
-            if unit is not None and unit != life.began_unit:
+            gone_again = life.removed and unit == life.next_unit
+            if unit is not None and unit != life.began_unit and not gone_again:
                 added = dict.fromkeys(
                     range(new.partition, new.partition + count), _partition(new.replicas)
                 )
