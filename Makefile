@@ -58,6 +58,7 @@ bench: setup  ## us beside real Kafka; results go to docs/benchmarks.md
 	$(PY) -m benchmarks
 	$(PY) -m benchmarks.image
 	$(PY) -m benchmarks.node
+	$(PY) -m benchmarks.admin
 	$(PY) -m benchmarks.segments_spark
 	$(PY) -m benchmarks.history
 
