@@ -192,7 +192,10 @@ def _check_numbers(config: Config) -> None:
             "log.retention.ms",
             "log.retention.ms must be unlimited (-1) or, greater than or equal to 1",
         )
-    if whole("log.cleaner.dedupe.buffer.size") / whole("log.cleaner.threads") <= 1024 * 1024:
+    threads = whole("log.cleaner.threads")
+    if not threads:
+        raise _bad("log.cleaner.threads", "log.cleaner.threads must be at least 1")
+    if whole("log.cleaner.dedupe.buffer.size") / threads <= 1024 * 1024:
         raise _bad(
             "log.cleaner.dedupe.buffer.size",
             "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.",

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
-
-import msgspec
+from typing import Any, Final, TypeAlias
 
 from kraftline.inspect.cluster.health import MIN_ISR
 from kraftline.lake.names import CONFIG_RESOURCES
@@ -18,18 +16,16 @@ from kraftline.metadata import words
 from kraftline.metadata.image.configs import TOPIC
 from kraftline.metadata.words import Change
 from kraftline.metadata.words.values import is_secret
-from kraftline.schema.control.frame import ControlType, control_class
-from kraftline.schema.jsonform import from_json
 from kraftline.schema.metadata.zk_migration_state_record import ZkMigrationStateRecord
-from kraftline.spark.history.around import BrokerState, Clear, LegAround, Transaction
+from kraftline.spark.history.around import BrokerState, Clear, LegAround
 from kraftline.spark.history.brokers import BROKER_TYPES, BrokerEvent, Brokers, told
 from kraftline.spark.history.by_state import changes_by_state
+from kraftline.spark.history.effects import CONTROLS, MARKERS, Effects, Logged, Taken
 from kraftline.spark.history.lives import Life, OverGap, Span
 from kraftline.spark.history.moments import (
     BEFORE_ALL,
     Leg,
     Moment,
-    unit_of_transaction,
 )
 from kraftline.spark.history.rows import Rows
 from kraftline.spark.history.said import SAID_TYPES, Key, key_of, name_of, said_of
@@ -38,14 +34,11 @@ from kraftline.spark.history.troubles import BROKER_DOWN
 
 Row: TypeAlias = dict[str, Any]
 
-BEGIN: Final = "BEGIN_TRANSACTION_RECORD"
-END: Final = "END_TRANSACTION_RECORD"
-ABORT: Final = "ABORT_TRANSACTION_RECORD"
-CONTROLS: Final = frozenset({"LEADER_CHANGE", "KRAFT_VOTERS", "KRAFT_VERSION"})
 MIGRATION: Final = "ZK_MIGRATION_STATE_RECORD"
 # All that is read for `Things`.
 TYPES: Final = frozenset(
-    {BEGIN, END, ABORT, MIGRATION, "CONFIG_RECORD", "CLEAR_ELR_RECORD"}
+    {MIGRATION, "CONFIG_RECORD", "CLEAR_ELR_RECORD"}
+    | MARKERS
     | CONTROLS
     | SAID_TYPES
     | BROKER_TYPES
@@ -69,19 +62,6 @@ OPENED: Final = (
 )
 _TOPIC_CONFIG: Final = CONFIG_RESOURCES[TOPIC]
 _NUMBER: Final = re.compile("[0-9]{1,9}")
-
-
-class Logged(NamedTuple):
-    """A record as it was staged; `fields` are those of its type, or the payload of a control
-    record. Times are microseconds."""
-
-    type: str
-    offset: int
-    nth: int  # at that offset: 0, or its place in a snapshot
-    epoch: int | None
-    time: int | None
-    unit: int | None
-    fields: Any
 
 
 class _Thing:
@@ -114,9 +94,6 @@ class Things:
         self._keys: dict[str, dict[str, None]] = {}  # of configs, by topic
         self._levels: dict[str, int] = {}
         self._turns: dict[int, list[Turn]] = {}
-        self._begin: Logged | None = None
-        self._waiting: list[Logged] = []
-        self._controls = 0
         self._of_topics: dict[str, list[Span]] = {}  # min.insync.replicas
 
     def opened(self, table: str, row: Row) -> None:
@@ -141,35 +118,15 @@ class Things:
 
     def replay(self, units: Iterable[Sequence[Logged]]) -> None:
         """All records of the leg, those of a unit together."""
-        for records in units:
-            if records[0].unit is not None:
+        for records in Effects(self.around, self.rows).of(units):
+            if records[0].moment.unit is not None:
                 self._behind_gap()
-            plain: list[Logged] = []
-            for record in records:
-                if record.type in CONTROLS:
-                    self._control(record)
-                elif record.type == BEGIN:
-                    if self._begin is None:
-                        self._apply(plain)
-                        plain = []
-                        self._begin, self._controls = record, 0
-                elif record.type in (END, ABORT):
-                    if self._begin is not None:
-                        self._ended(self._begin, record)
-                        self._begin, self._waiting = None, []
-                elif self._begin is not None:
-                    self._waiting.append(record)
-                else:
-                    plain.append(record)
-            self._apply(plain)
+            self._unit(records)
 
     def finish(self) -> None:
         """The leg is over: whatever is still true ends with it, or is open."""
         leg = self.leg
         self._behind_gap()
-        if self._begin is not None:
-            last = Transaction(self._begin.offset, leg.end_offset, False, None)
-            self.around.transactions.append(last)
         for (table, _), thing in self._things.items():
             self._settle(table, thing)
             if thing.row is not None:
@@ -203,40 +160,7 @@ class Things:
             )
             self.rows.change(gap, leg, (leg.next_base_offset, leg.next_base_time), None)
 
-    def _apply(self, records: Sequence[Logged]) -> None:
-        """Records that take effect where they stand."""
-        self._unit(
-            [
-                (Moment(r.offset, r.nth, r.offset, r.time, r.unit, r.epoch), r.type, r.fields)
-                for r in records
-            ]
-        )
-
-    def _ended(self, begin: Logged, end: Logged) -> None:
-        took_effect = end.type == END
-        self.around.transactions.append(
-            Transaction(begin.offset, end.offset, took_effect, end.time)
-        )
-        if took_effect:
-            unit = unit_of_transaction(end.offset)
-            self._unit(
-                [
-                    (
-                        Moment(r.offset, r.nth, end.offset, end.time, unit, r.epoch),
-                        r.type,
-                        r.fields,
-                    )
-                    for r in self._waiting
-                ]
-            )
-            return
-        # A new controller's own record may stand between those of the transaction.
-        count = end.offset - begin.offset - 1 - self._controls
-        why = f"aborted: {end.fields['reason'] or 'no reason given'}"
-        change = words.transaction_change(begin.fields["name"], count, why)
-        self.rows.change(change, self.leg, (end.offset, end.time), end.epoch)
-
-    def _unit(self, records: Sequence[tuple[Moment, str, Row]]) -> None:
+    def _unit(self, records: Sequence[Taken]) -> None:
         """Records that take effect together."""
         # Nothing of a snapshot is created by it.
         created = {
@@ -427,16 +351,6 @@ class Things:
         detail = "shutting down" if stopping else "fenced"
         is_down = now["fenced"] or stopping
         turns.append(Turn(moment.at_offset, moment.at_time, is_down, detail))
-
-    def _control(self, record: Logged) -> None:
-        if record.unit is None:
-            return
-        self._controls += record.type == "LEADER_CHANGE"
-        kind = control_class(ControlType[record.type])
-        message = from_json(kind, msgspec.json.decode(record.fields), 0)
-        change = words.log_change(message, record.epoch or 0)
-        if change is not None:
-            self.rows.change(change, self.leg, (record.offset, record.time), record.epoch)
 
     def _told(self, moment: Moment, change: Change | None, name: str | None = None) -> None:
         if change is not None:

@@ -24,6 +24,7 @@ from kraftline.lake.tables import TABLES
 from kraftline.spark.frames import frame_of
 from kraftline.spark.history import exchange
 from kraftline.spark.history.around import Around
+from kraftline.spark.history.effects import CONTROLS, Logged
 from kraftline.spark.history.exchange import OpenFile, RecordFile
 from kraftline.spark.history.lives import Life
 from kraftline.spark.history.moments import Leg, unit_of
@@ -31,7 +32,7 @@ from kraftline.spark.history.out import TablesOut, added_by_table
 from kraftline.spark.history.partitions import Partitions
 from kraftline.spark.history.placed import LIFE, OVER_GAP
 from kraftline.spark.history.rows import Rows
-from kraftline.spark.history.things import CONTROLS, OPENED, TYPES, Logged, Things
+from kraftline.spark.history.things import OPENED, TYPES, Things
 from kraftline.spark.record_table import file_schema, records_table, struct_name
 from kraftline.spark.tasks import frame_of_tasks, in_words, run_tasks, shared_out
 
