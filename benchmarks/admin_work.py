@@ -100,7 +100,7 @@ class Administrator:
         # Only of what has a leader: the client remembers for long that it has found none.
         self._wait_for_leaders(topics, partitions)
         asked: dict[TopicPartition, OffsetSpec] = {
-            TopicPartition(topic, number): LatestSpec()
+            TopicPartition(topic, number): LatestSpec()  # type: ignore[no-untyped-call]  # the client does not type it
             for topic in topics
             for number in range(partitions)
         }
