@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kraftline.cli.build_progress import BuildProgress
+from kraftline.cli.job_progress import JobProgress
 from kraftline.errors import KraftlineError
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def command(
             trouble = True
             click.echo(f"kraftline: {_quarantined(outcome)}", err=True)
 
-    with BuildProgress(spark, quiet=quiet) as progress:
+    with JobProgress(spark, quiet=quiet) as progress:
         try:
             if follow:
                 watch(spark, paths, lake, cluster_id=cluster_id, progress=progress, built=built)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
 
+from kraftline.cli.job_progress import JobProgress
 from kraftline.cli.options import instant
 from kraftline.errors import KraftlineError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from kraftline.spark.topic_data.export import Exported
 
 _FORMS = ("bytes", "text", "json")
@@ -91,8 +86,8 @@ def command(
     )
     find_logs(paths, topics)  # what is wrong with a path is said before Java starts
     spark = local_session("kraftline topic-data")
-    with _progress(spark) as stages:
-        done = export(spark, wanted, stages.append)
+    with JobProgress(spark, quiet=False) as progress:
+        done = export(spark, wanted, progress.stage)
     _print(done, out)
     for problem in done.problems:
         click.echo(f"kraftline: {problem}", err=True)
@@ -127,46 +122,3 @@ def _print(done: Exported, out: str) -> None:
         console.print(f"{copy}: not read, another copy of the partition reaches further")
     total = sum(each.written for each in done.partitions)
     console.print(f"{out}: {total:,} records, {done.files:,} files, {done.bytes / 1e6:,.1f} MB")
-
-
-@contextmanager
-def _progress(spark: SparkSession) -> Iterator[list[str]]:
-    """A bar of Spark's tasks on a terminal; the list takes the names of stages as they begin."""
-    stages: list[str] = []
-    if not sys.stderr.isatty():
-        yield stages
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    over = threading.Event()
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("tasks"),
-        console=Console(stderr=True),
-        transient=True,
-    ) as bar:
-        task = bar.add_task("starting", total=None)
-
-        def watch() -> None:
-            tracker = spark.sparkContext.statusTracker()
-            while not over.wait(0.3):
-                found = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
-                live = [info for info in found if info is not None]
-                if live:
-                    bar.update(
-                        task,
-                        description=stages[-1] if stages else "starting",
-                        total=sum(info.numTasks for info in live),
-                        completed=sum(info.numCompletedTasks for info in live),
-                    )
-
-        thread = threading.Thread(target=watch, daemon=True)
-        thread.start()
-        try:
-            yield stages
-        finally:
-            over.set()
-            thread.join()

@@ -1,9 +1,10 @@
-"""How a build gets on: a bar with stages, rows and rates on a terminal, lines in a log."""
+"""How Spark's jobs get on: a bar with stages, rows and rates on a terminal, lines in a log."""
 
 from __future__ import annotations
 
 import sys
 import threading
+import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -25,14 +26,16 @@ _SAID = {
 _EVERY = 0.3
 
 
-class BuildProgress:
-    """Takes the steps of builds. A context manager, which takes the bar away at its end."""
+class JobProgress:
+    """Takes the steps of builds, or stages by their names. A context manager, which takes the bar
+    away at its end."""
 
     def __init__(self, spark: SparkSession, *, quiet: bool) -> None:
         self._spark, self._quiet = spark, quiet
         self._bar: Progress | None = None
         self._over = threading.Event()
         self._watching: threading.Thread | None = None
+        self._stage: tuple[str, float] | None = None
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty() and not self._quiet:
@@ -59,9 +62,27 @@ class BuildProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if kind is None:
+            self._stage_over()
         self._over.set()
         if self._bar is not None:
             self._bar.stop()
+
+    def stage(self, name: str) -> None:
+        """A step that lasts until the next one begins."""
+        from kraftline.spark.build import Step
+
+        self._stage_over()
+        self._stage = name, time.monotonic()
+        self(Step(name))
+
+    def _stage_over(self) -> None:
+        from kraftline.spark.build import Step
+
+        if self._stage is not None:
+            name, begun = self._stage
+            self._stage = None
+            self(Step(name, seconds=time.monotonic() - begun))
 
     def __call__(self, step: Step) -> None:
         name = _SAID.get(step.name, step.name)
