@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from types import TracebackType
-from typing import Self
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 
 import msgspec
 import pyarrow as pa
@@ -21,39 +20,33 @@ class Wrote(Struct, frozen=True):
 
 
 class TablesOut:
-    """Files of many tables below a lake's root. A context manager: leaving it ends all files."""
+    """Files of many tables below a lake's root; `stack` ends them."""
 
-    def __init__(self, root: str) -> None:
-        self._root = root
+    def __init__(self, root: str, stack: ExitStack) -> None:
+        self._root, self._stack = root, stack
         self._tables: dict[str, ParquetOut] = {}
 
     def write(self, table: str, cluster_id: str, state: str | None, batch: pa.RecordBatch) -> None:
         """Rows of one cluster, and of one state where the table has rows that open and close."""
         out = self._tables.get(table)
         if out is None:
-            out = ParquetOut(f"{self._root}/{table}", TABLES[table].partition_by)
-            self._tables[table] = out
+            made = ParquetOut(f"{self._root}/{table}", TABLES[table].partition_by)
+            out = self._tables[table] = self._stack.enter_context(made)
         out.write((cluster_id,) if state is None else (cluster_id, state), batch)
 
     def said(self) -> list[bytes]:
-        """All files that were written, for `added_by_table`."""
+        """All files that were written, for `added_by_table`; to be asked when they have ended."""
         return [
             msgspec.json.encode(Wrote(table, added))
             for table, out in self._tables.items()
             for added in out.added
         ]
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        for out in self._tables.values():
-            out.__exit__(kind, error, trace)
+@contextmanager
+def tables_out(root: str) -> Iterator[TablesOut]:
+    with ExitStack() as stack:
+        yield TablesOut(root, stack)
 
 
 def added_by_table(said: Iterable[bytes]) -> dict[str, list[Added]]:

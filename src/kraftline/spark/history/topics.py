@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
+from typing import Final
 
 from immutables import Map
 from msgspec import Struct
@@ -11,13 +12,14 @@ from msgspec.structs import replace
 
 from kraftline.inspect.cluster.difference import difference
 from kraftline.metadata import words
+from kraftline.metadata.features import VERSIONS
 from kraftline.metadata.image import MetadataDelta, MetadataImage, Provenance
 from kraftline.metadata.image.cluster import ClusterImage
 from kraftline.metadata.image.configs import TOPIC
 from kraftline.metadata.partition import PartitionRegistration
 from kraftline.metadata.words.values import HIDDEN
+from kraftline.metadata.write_options import WriteOptions
 from kraftline.schema.metadata.config_record import ConfigRecord
-from kraftline.schema.metadata.partition_record import PartitionRecord
 from kraftline.schema.metadata.topic_record import TopicRecord
 from kraftline.schema.uuids import Uuid
 from kraftline.spark.history.around import Around, Row
@@ -26,6 +28,7 @@ from kraftline.spark.history.lives import Life, OverGap
 from kraftline.spark.history.rows import Rows
 
 Partitions = dict[int, PartitionRegistration]
+_WHOLLY: Final = WriteOptions(VERSIONS[-1], elr=True)
 
 
 class New(Struct):
@@ -154,7 +157,7 @@ def _image(
         topic_id = Uuid.parse(gap.topic_id)
         delta.replay(TopicRecord(name=name, topic_id=topic_id))
         for number in sorted(partitions):
-            delta.replay(_whole(topic_id, number, partitions[number]))
+            delta.replay(partitions[number].to_record(topic_id, number, _WHOLLY))
         # Configs of a topic that was there before are told of by themselves.
         for key, value, is_secret in gap.configs if gap.topic_was is None else ():
             # With a value that is not kept, since it would not be shown either.
@@ -163,21 +166,3 @@ def _image(
                 ConfigRecord(resource_type=TOPIC, resource_name=name, name=key, value=shown)
             )
     return delta.apply(Provenance())
-
-
-def _whole(topic_id: Uuid, number: int, each: PartitionRegistration) -> PartitionRecord:
-    return PartitionRecord(
-        partition_id=number,
-        topic_id=topic_id,
-        replicas=each.replicas,
-        isr=each.isr,
-        removing_replicas=each.removing_replicas,
-        adding_replicas=each.adding_replicas,
-        leader=each.leader,
-        leader_recovery_state=each.leader_recovery_state,
-        leader_epoch=each.leader_epoch,
-        partition_epoch=each.partition_epoch,
-        directories=each.directories,
-        eligible_leader_replicas=each.elr,
-        last_known_elr=each.last_known_elr,
-    )

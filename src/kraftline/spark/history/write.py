@@ -28,7 +28,7 @@ from kraftline.spark.history.effects import CONTROLS, Logged
 from kraftline.spark.history.exchange import OpenFile, RecordFile
 from kraftline.spark.history.lives import Life
 from kraftline.spark.history.moments import Leg, unit_of
-from kraftline.spark.history.out import TablesOut, added_by_table
+from kraftline.spark.history.out import added_by_table, tables_out
 from kraftline.spark.history.partitions import Partitions
 from kraftline.spark.history.placed import LIFE, OVER_GAP
 from kraftline.spark.history.rows import Rows
@@ -154,7 +154,7 @@ def _write_things(
 
 def _things(shares: Sequence[_Share], root: str) -> Iterator[pa.RecordBatch]:
     said: list[dict[str, Any]] = []
-    with TablesOut(root) as out:
+    with tables_out(root) as out:
         for share in shares:
             rows = Rows(share.cluster_id, out)
             around, topics = _replayed(share, root, rows)
@@ -292,7 +292,7 @@ def _write_partitions(
     known = spark.sparkContext.broadcast(dict(arounds))
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with TablesOut(root) as out:
+        with tables_out(root) as out:
             for chunks in _buckets(batches):
                 Partitions(known.value, out).replay(exchange.in_order(chunks))
         yield pa.RecordBatch.from_arrays([pa.array(out.said(), pa.binary())], ["said"])
