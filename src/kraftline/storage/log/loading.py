@@ -78,10 +78,22 @@ class Loaded(msgspec.Struct, frozen=True):
 
 
 def load(
-    directory: str, config: LogConfig, stopped: Stopped, producers: ProducerStates, now: int
+    directory: str,
+    config: LogConfig,
+    stopped: Stopped,
+    producers: ProducerStates,
+    now: int,
+    *,
+    is_new: bool = False,
 ) -> Loaded:
-    """Bring a partition's directory, which is there, in order."""
-    return _Loading(directory, config, stopped, producers, now).run()
+    """Bring a partition's directory, which is there, in order. One that `is_new` is not looked
+    into: nothing is in it."""
+    there = (
+        PartitionDirectory(path=directory, name=None)
+        if is_new
+        else read_partition_directory(directory)
+    )
+    return _Loading(directory, config, stopped, producers, now).run(there)
 
 
 class _Loading:
@@ -105,8 +117,7 @@ class _Loading:
         self.epochs = LeaderEpochs()
         self.files = ProducerFiles(directory)
 
-    def run(self) -> Loaded:
-        there = read_partition_directory(self.directory)
+    def run(self, there: PartitionDirectory) -> Loaded:
         as_left = self.stopped.clean and not there.working_files and bool(there.segments)
         if there.working_files:
             finish_swaps(there)

@@ -30,6 +30,7 @@ from kraftline.storage.log.loading import Loaded, Stopped, load
 from kraftline.storage.log.log_files import LogFiles
 from kraftline.storage.log.lookups import OffsetAt
 from kraftline.storage.log.markers import read_marker
+from kraftline.storage.log.open_file import OpenFile
 from kraftline.storage.log.problems import (
     AppendRefused,
     ErrorCode,
@@ -156,10 +157,11 @@ class PartitionLog:
         config = config or LogConfig()
         disk = disk or Disk(os.path.dirname(folder))
         with disk.doing(f"opening {os.path.basename(folder)}"):
-            os.makedirs(folder, exist_ok=True)
+            is_new = _make_directory(folder)
             text = f"{name.topic}-{name.partition}"
             producers = ProducerStates(text, producer_expiration_ms)
-            loaded = load(folder, config, stopped or Stopped(clean=False), producers, clock())
+            left = stopped or Stopped(clean=False)
+            loaded = load(folder, config, left, producers, clock(), is_new=is_new)
             files = LogFiles(
                 folder,
                 text,
@@ -195,11 +197,9 @@ class PartitionLog:
         """The log is this topic's: noted where it was nobody's, else InconsistentTopicId."""
         if self.topic_id is None:
             path = os.path.join(self.directory, partition_metadata.NAME)
-            with (
-                self.disk.doing(f"noting the topic of {self.name}"),
-                open(path, "wb") as file,
-            ):
-                file.write(format_partition_metadata(PartitionMetadata(topic_id)))
+            with self.disk.doing(f"noting the topic of {self.name}"):
+                file = OpenFile(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+                file.write(format_partition_metadata(PartitionMetadata(topic_id)), 0)
             self.topic_id = topic_id
         elif self.topic_id != topic_id:
             raise InconsistentTopicId(
@@ -547,3 +547,13 @@ class PartitionLog:
         if offset >= (end_offset if up_to is None else up_to):
             return None
         return self._files.find(offset)
+
+
+def _make_directory(path: str) -> bool:
+    """Whether it was not there before, so that nothing can be in it."""
+    try:
+        os.mkdir(path)
+    except (FileExistsError, FileNotFoundError):
+        os.makedirs(path, exist_ok=True)
+        return False
+    return True
