@@ -9,10 +9,15 @@ with the fewest. Where metadata and disk differ, the disk is right and `assignme
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import chain
+from typing import Final
+
+import msgspec
 
 from kraftline.broker.partition import Partition
 from kraftline.broker.upkeep import Upkeep
@@ -35,6 +40,9 @@ from kraftline.storage.log import (
 )
 
 _logger = logging.getLogger(__name__)
+
+# So many new logs take longer than a turn of the event loop should.
+_MANY: Final = 20
 
 
 class Partitions(MetadataPublisher):
@@ -96,6 +104,27 @@ class Partitions(MetadataPublisher):
 
     def __len__(self) -> int:
         return len(self._all)
+
+    async def prepare(self, delta: MetadataDelta) -> None:
+        """Make the logs of many new partitions in a thread, before their publication finds them:
+        the event loop has other work than to wait for a thousand directories. Whatever fails here
+        is tried again there, and told."""
+        if delta.topics is None or not self.first_published:
+            return
+        changes = delta.topics.local_changes(self.broker_id)
+        new = [
+            (where, local)
+            for where, local in chain(changes.leaders.items(), changes.followers.items())
+            if where not in self._all
+            and where not in self._offline
+            # One that takes the place of another of its name waits until that is gone.
+            and where not in changes.deletes
+        ]
+        if len(new) < _MANY:
+            return
+        configs = delta.image.configs if delta.configs is None else delta.configs.apply()
+        image = msgspec.structs.replace(delta.image, configs=configs)
+        await asyncio.get_running_loop().run_in_executor(self.threads, self._make, new, image)
 
     def on_metadata_update(
         self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest
@@ -192,6 +221,13 @@ class Partitions(MetadataPublisher):
             open_to_new = [each for key, each in online.items() if key not in self.cordoned]
             target = min(open_to_new or online.values(), key=len)
         return target.create(*where, local.topic_id, config)
+
+    def _make(
+        self, new: Iterable[tuple[TopicPartition, LocalPartition]], image: MetadataImage
+    ) -> None:
+        for where, local in new:
+            with contextlib.suppress(StorageFailed, InconsistentTopicId):
+                self._log(where, local, image)
 
     def _note_assignment(self, topic_id: Uuid, where: TopicPartition, image: MetadataImage) -> None:
         partition = self._all.get(where)

@@ -268,6 +268,7 @@ class Node:
         )
         authorizer = self.security.authorizer
         quotas = ClientQuotas(self.config, _now)
+        self.loader.prepare = partitions.prepare
         await self.loader.install_publishers(
             [
                 cache,

@@ -93,6 +93,11 @@ class BatchLoader:
         self._emit(self._here(aligned))
         self.transactions.state = TransactionState.NONE
 
+    @property
+    def gathered(self) -> MetadataDelta | None:
+        """What the next flush publishes; None within a transaction."""
+        return self._delta if self.transactions.open is None else None
+
     def _begin(self) -> None:
         self._delta = MetadataDelta(self.image, self._known_config)
         self._batches = self._bytes = self._elapsed = 0

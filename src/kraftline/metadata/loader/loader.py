@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from time import perf_counter_ns
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
@@ -74,6 +74,8 @@ class MetadataLoader:
         self.image: MetadataImage = EMPTY
         self.leader: LeaderAndEpoch = UNKNOWN_LEADER
         self.failure: FatalFault | None = None
+        # Awaited before a publication: what would take its publisher long can be done elsewhere.
+        self.prepare: Callable[[MetadataDelta], Awaitable[None]] | None = None
         self._handler = faults
         self._known_config = known_config
         self._gate = CatchUpGate(high_watermark)
@@ -245,6 +247,7 @@ class MetadataLoader:
     async def _commit(self, batches: Iterator[MetadataBatch]) -> None:
         try:
             await self._turns(map(self._load, batches))
+            await self._prepare()
             self._batches.flush()
         except FatalFault:
             raise
@@ -259,6 +262,11 @@ class MetadataLoader:
                     offset=offset,
                 )
             )
+
+    async def _prepare(self) -> None:
+        delta = self._batches.gathered
+        if self.prepare is not None and delta is not None and self._gate.is_open:
+            await self.prepare(delta)
 
     def _load(self, batch: MetadataBatch) -> None:
         metrics = self.metrics
