@@ -83,14 +83,14 @@ class BrokerConfigs(msgspec.Struct, frozen=True):
         except BadConfig as problem:
             raise _bad_request(str(problem)) from None
         try:
+            if not after.whole("log.cleaner.threads"):
+                # Kafka divides the cleaner's memory by its threads, and says what Java says.
+                raise _bad_request("/ by zero")
             settings = node_settings(after)
         except BadConfig as problem:
             told = str(problem)
             is_parsing = told.startswith("Error parsing")
             raise _bad_request(told if is_parsing else f"requirement failed: {told}") from None
-        except ZeroDivisionError:
-            # Kafka divides the cleaner's memory by its threads, too, and says what Java says.
-            raise _bad_request("/ by zero") from None
         _check_cordoned(after, settings.log_dirs)
         _check_groups(after)
         wrong = what_is_wrong_with_change(before, after)
