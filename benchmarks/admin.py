@@ -34,7 +34,7 @@ both, one after the other in every round: `python -m benchmarks.admin`. Written 
 edit.
 """
 _BESIDE = """\
-The best of {rounds} rounds, and what the brokers' processes spent on it. Topics go a hundred to a
+{best}, and what the brokers' processes spent on it. Topics go a hundred to a
 request. They are usable once every partition of the last request answers for its offsets. A config
 change is described from the moment its answer is there: one round trip at least (goal: p99 below
 10 ms).
@@ -142,7 +142,8 @@ def main(rounds: int, topics: tuple[int, ...], changes: int, nodes: int, heap: s
     console = Console(width=None if sys.stdout.isatty() else 140)
     console.print(beside)
     console.print(alone)
-    page = [_INTRO, "## Beside real Kafka", "", _BESIDE.format(rounds=rounds), *_rows(beside), ""]
+    best = f"The best of {rounds} rounds" if rounds > 1 else "One round, with a young JVM"
+    page = [_INTRO, "## Beside real Kafka", "", _BESIDE.format(best=best), *_rows(beside), ""]
     page += ["## Alone", "", _ALONE, *_rows(alone), ""]
     page += ["## Machine", "", "| | |", "|---|---|"]
     page += [f"| {key} | {value} |" for key, value in machine.items()]
