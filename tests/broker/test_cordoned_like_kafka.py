@@ -79,6 +79,7 @@ def _without(places: Sequence[Path], found: Any) -> Any:
     return msgspec.json.decode(text)
 
 
+@pytest.mark.soak
 @pytest.mark.oracle
 def test_directories_are_cordoned_while_running_as_by_kafka(tmp_path: Path) -> None:
     with KraftCluster(tmp_path / "kafka", [NodeSpec(1, log_dirs=2)], dynamic=True) as kafka:

@@ -99,6 +99,7 @@ def everything(at: tuple[str, int], ids: dict[str, Uuid]) -> Iterator[tuple[str,
     broker.close()
 
 
+@pytest.mark.soak
 def test_every_answer_stays_the_same(kafka: RealKafka, ours: OurNode) -> None:
     kafka.start()
     at = address(kafka.bootstrap)
