@@ -185,7 +185,7 @@ def questions(lake: Path) -> dict[str, float]:
 def a_topic(lake: Path) -> str:
     from kraftline.lake.lake import Lake
 
-    name: str = Lake.at(str(lake)).dataset("topics").head(1)["topic"][0].as_py()
+    name: str = Lake.at(str(lake)).dataset("topics")["topic"][0].as_py()
     return name
 
 
