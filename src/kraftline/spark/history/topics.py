@@ -27,7 +27,7 @@ from kraftline.spark.history.by_state import broker
 from kraftline.spark.history.lives import Life, OverGap
 from kraftline.spark.history.rows import Rows
 
-Partitions = dict[int, PartitionRegistration]
+Registrations = dict[int, PartitionRegistration]  # by number of partition
 _WHOLLY: Final = WriteOptions(VERSIONS[-1], elr=True)
 
 
@@ -56,8 +56,8 @@ class Topic(Struct):
     over_gap: list[OverGap] = []
     new: dict[tuple[int, int, int], list[New]] = {}
     last: dict[tuple[int, int, int], list[int]] = {}
-    was: dict[int, Partitions] = {}
-    now: dict[int, Partitions] = {}
+    was: dict[int, Registrations] = {}
+    now: dict[int, Registrations] = {}
 
     def tell(self, around: Around, rows: Rows) -> None:
         """All changes of the topic itself, as rows."""
@@ -133,7 +133,7 @@ def _least(one: int | None, other: int | None) -> int | None:
     return min((each for each in (one, other) if each is not None), default=None)
 
 
-def _shape(factors: Iterable[int]) -> Partitions:
+def _shape(factors: Iterable[int]) -> Registrations:
     """Partitions of which nothing counts but how many replicas they have."""
     return {number: _of_factor(factor) for number, factor in enumerate(factors)}
 
@@ -148,7 +148,7 @@ def _partition(replicas: tuple[int, ...]) -> PartitionRegistration:
 
 
 def _image(
-    gap: OverGap, name: str | None, partitions: Partitions, brokers: Iterable[Row | None]
+    gap: OverGap, name: str | None, partitions: Registrations, brokers: Iterable[Row | None]
 ) -> MetadataImage:
     """An image that has nothing but a topic, and the brokers for causes."""
     known = {each.id: each for each in map(broker, brokers) if each}
