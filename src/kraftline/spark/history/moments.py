@@ -32,7 +32,6 @@ class Leg(Struct, frozen=True):
     the next one begins with."""
 
     leg: int
-    base_offset: int
     next_base_offset: int | None
     next_base_time: int | None
     end_offset: int

@@ -15,7 +15,6 @@ from kraftline.spark.history.lists import (
     Ints,
     Lists,
     coded,
-    interned,
     texts_as_numbers,
 )
 from kraftline.spark.history.placed import (
@@ -41,6 +40,8 @@ LISTS: Final = (
     "directories",
 )
 _OF_BROKERS: Final = LISTS[:-1]
+_ELR: Final = ("elr", "last_known_elr")
+_NUMBERS: Final = ("leader", "recovery", "leader_epoch", "partition_epoch")
 
 
 class Steps(Struct):
@@ -62,7 +63,6 @@ class Steps(Struct):
     min_isr: Ints
     troubles: Ints
     troubles_before: Ints
-    state: Ints  # the same for steps whose lists, leader and recovery state are the same
 
     @property
     def had_before(self) -> Flags:
@@ -87,80 +87,70 @@ class Steps(Struct):
 
 
 def steps_of(placed: Placed) -> Steps:
-    """The steps of a chunk."""
+    """The steps of all rows that are in a life."""
     rows = placed.where((placed.how != HEALTH) & (placed.life >= 0))
     codes, values, ids = _lists(rows.table, rows.row)
-    sizes = values.sizes()
-    leader, recovery = (_of(rows, name) for name in ("leader", "recovery"))
-    leader_epoch, partition_epoch = (_of(rows, f"{n}_epoch") for n in ("leader", "partition"))
-    fits = _fitting(codes, sizes, recovery)
-    rows = rows.where(fits)
-    codes = {name: found[fits] for name, found in codes.items()}
-    plain = (leader, recovery, leader_epoch, partition_epoch)
-    leader, recovery, leader_epoch, partition_epoch = (each[fits] for each in plain)
+    said = _Said(rows, {**codes, **{name: _of(rows, name) for name in _NUMBERS}})
+    said = said.take(np.flatnonzero(_fitting(said.columns, values.sizes())))
+    said = _with_clears(said, values)
+    steps = _merged(said, values, ids)
+    steps.troubles, steps.troubles_before = _troubles(steps)
+    return steps
 
-    order = _with_clears(rows)
-    if order is not None:
-        rows, taken = order
-        # A row that was added says nothing but that its ELR is empty.
-        added = taken < 0
-        codes = {name: np.where(added, NULL, found[taken]) for name, found in codes.items()}
-        empty = values.code(())
-        codes["elr"] = np.where(added, empty, codes["elr"])
-        codes["last_known_elr"] = np.where(added, empty, codes["last_known_elr"])
-        leader, recovery, leader_epoch, partition_epoch = (
-            np.where(added, NONE, each[taken])
-            for each in (leader, recovery, leader_epoch, partition_epoch)
-        )
-        cleared = _clearing(rows, codes, values.sizes())
-        rows = rows.where(cleared)
-        codes = {name: found[cleared] for name, found in codes.items()}
-        plain = (leader, recovery, leader_epoch, partition_epoch)
-        leader, recovery, leader_epoch, partition_epoch = (each[cleared] for each in plain)
 
+class _Said(Struct):
+    """What rows say by themselves: lists by their codes, and numbers."""
+
+    rows: Placed
+    columns: dict[str, Ints]
+
+    def take(self, chosen: Ints) -> _Said:
+        columns = {name: column[chosen] for name, column in self.columns.items()}
+        return _Said(self.rows.take(chosen), columns)
+
+
+def _merged(said: _Said, values: Lists, ids: list[str]) -> Steps:
+    """Rows with what they leave out from the rows before."""
+    rows, columns = said.rows, said.columns
     count = np.arange(len(rows.row))
     is_start = starts(rows.group, rows.life)
     start = np.maximum.accumulate(np.where(is_start, count, 0))
     is_whole = rows.how == WHOLE
     whole = _last(is_whole, start)
-    led = (leader != NONE) & ~is_whole
+    led = (columns["leader"] != NONE) & ~is_whole
     elections, changes = np.cumsum(led), np.cumsum(~is_whole)
-    ends = np.append(is_start[1:], True) if len(count) else is_start
-    following = np.minimum(count + 1, max(len(count) - 1, 0))
-    next_at = np.where(ends, NEVER, rows.at_offset[following])
-    next_time = np.where(ends, NONE, rows.at_time[following])
-    codes = {name: found[_last(found != NULL, start)] for name, found in codes.items()}
-    leader, recovery = (
-        leader[_last(leader != NONE, start)],
-        recovery[_last(recovery != NONE, start)],
-    )
-    leader_epoch = leader_epoch[whole] + elections - elections[whole]
-    partition_epoch = partition_epoch[whole] + changes - changes[whole]
+    is_last = np.append(is_start[1:], True)[: len(count)]
+    next_at = np.where(is_last, NEVER, np.roll(rows.at_offset, -1))
+    next_time = np.where(is_last, NONE, np.roll(rows.at_time, -1))
+    carried = {
+        name: columns[name][_last(columns[name] != null, start)]
+        for null, names in ((NULL, LISTS), (NONE, ("leader", "recovery")))
+        for name in names
+    }
+    leader_epoch = columns["leader_epoch"][whole] + elections - elections[whole]
+    partition_epoch = columns["partition_epoch"][whole] + changes - changes[whole]
     # Nothing is known of a partition before it is said whole.
-    begun = whole >= 0
-    rows = rows.where(begun)
-    codes = {name: found[begun] for name, found in codes.items()}
-    codes["directories"] = _filled(codes["replicas"], codes["directories"], values, ids)
-    is_start = starts(rows.group, rows.life)
-    before = np.where(is_start, -1, np.arange(len(rows.row)) - 1)
-    steps = Steps(
+    begun = np.flatnonzero(whole >= 0)
+    rows = rows.take(begun)
+    lists = {name: carried[name][begun] for name in LISTS}
+    lists["directories"] = _filled(lists["replicas"], lists["directories"], values, ids)
+    nothing = np.zeros(0, np.int64)
+    return Steps(
         rows,
         values,
         ids,
-        codes,
-        leader[begun],
-        recovery[begun],
+        lists,
+        carried["leader"][begun],
+        carried["recovery"][begun],
         leader_epoch[begun],
         partition_epoch[begun],
-        before,
+        np.where(starts(rows.group, rows.life), -1, np.arange(len(begun)) - 1),
         next_at[begun],
         next_time[begun],
         rows.min_isr(rows.at_offset),
-        *(count[:0],) * 3,
+        nothing,
+        nothing,
     )
-    steps.troubles, steps.troubles_before = _troubles(steps)
-    steps.state = interned(*codes.values(), steps.leader, steps.recovery)
-    return steps
 
 
 def _of(rows: Placed, name: str) -> Ints:
@@ -174,8 +164,9 @@ def _lists(table: pa.Table, row: Ints) -> tuple[dict[str, Ints], Lists, list[str
     return {name: found[row] for name, found in codes.items()}, values, ids
 
 
-def _fitting(codes: dict[str, Ints], sizes: Ints, recovery: Ints) -> Flags:
+def _fitting(codes: dict[str, Ints], sizes: Ints) -> Flags:
     """Without what no controller writes: it is passed over, as Kafka's own replay does."""
+    recovery = codes["recovery"]
     known = (recovery == NONE) | (recovery == RECOVERED) | (recovery == RECOVERING)
     replicas, directories = codes["replicas"], codes["directories"]
     named = (replicas != NULL) & (directories != NULL)
@@ -190,7 +181,23 @@ def _last(chosen: Flags, start: Ints) -> Ints:
     return np.where(found >= start, found, -1)
 
 
-def _with_clears(rows: Placed) -> tuple[Placed, Ints] | None:
+def _with_clears(said: _Said, values: Lists) -> _Said:
+    """With a row for each partition whose ELR a record cleared, where there was one to clear."""
+    order = _added_clears(said.rows)
+    if order is None:
+        return said
+    rows, taken = order
+    # A row that was added says nothing but that its ELR is empty.
+    added, empty = taken < 0, values.code(())
+    columns = {}
+    for name, column in said.columns.items():
+        nothing = empty if name in _ELR else NULL if name in LISTS else NONE
+        columns[name] = np.where(added, nothing, column[taken])
+    chosen = np.flatnonzero(_clearing(rows, columns, values.sizes()))
+    return _Said(rows, columns).take(chosen)
+
+
+def _added_clears(rows: Placed) -> tuple[Placed, Ints] | None:
     """Rows with one added for each partition and record that cleared its topic's ELR, and where
     each was before, -1 for those that are new; None where there are no such records."""
     if not any(leg.clears for leg in rows.legs):
@@ -236,7 +243,7 @@ def _clearing(rows: Placed, codes: dict[str, Ints], sizes: Ints) -> Flags:
     count = np.arange(len(rows.row))
     start = np.maximum.accumulate(np.where(starts(rows.group, rows.life), count, 0))
     had = np.zeros(len(count), bool)
-    for name in ("elr", "last_known_elr"):
+    for name in _ELR:
         said = _last(codes[name] != NULL, start)
         earlier = np.append(-1, said[:-1])
         earlier = np.where(earlier >= start, earlier, -1)

@@ -70,9 +70,8 @@ class Topic(Struct):
     def _life(self, life: Life, around: Around, number: int, rows: Rows) -> None:
         leg = around.legs[number].leg
         key = number, life.offset, life.index
-        units: dict[int | None, New] = {}
-        for new in sorted(self.new.get(key, ()), key=lambda new: new.offset):
-            units[new.unit] = _both(units.get(new.unit), new)
+        came = sorted(self.new.get(key, ()), key=lambda new: new.offset)
+        units = {new.unit: new for new in came}
         lasting = not life.removed or life.next_unit != life.began_unit
         if life.began_unit is not None and lasting:
             created = units.get(life.began_unit)
@@ -114,23 +113,6 @@ class Topic(Struct):
         for change in difference(*sides):
             if not change.kind.startswith("broker."):
                 rows.change(change, known.leg, at, None)
-
-
-def _both(one: New | None, other: New) -> New:
-    """Partitions of one unit that were met apart from each other, the first of them first."""
-    if one is None:
-        return other
-    return replace(
-        one,
-        at_offset=min(one.at_offset, other.at_offset),
-        at_time=_least(one.at_time, other.at_time),
-        epoch=_least(one.epoch, other.epoch),
-        factors=one.factors + other.factors,
-    )
-
-
-def _least(one: int | None, other: int | None) -> int | None:
-    return min((each for each in (one, other) if each is not None), default=None)
 
 
 def _shape(factors: Iterable[int]) -> Registrations:

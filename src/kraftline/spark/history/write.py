@@ -88,7 +88,6 @@ def _legs(legs: pa.Table) -> dict[str, list[Leg]]:
     for row, time in zip(legs.to_pylist(), times, strict=True):
         leg = Leg(
             row["leg"],
-            row["base_offset"],
             row["next_base_offset"],
             time,
             row["end_offset"],
