@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -84,16 +84,9 @@ def incremental_alter_configs(
     image: MetadataImage, request: incremental.IncrementalAlterConfigsRequest, rules: ConfigRules
 ) -> Decision[incremental.IncrementalAlterConfigsResponse]:
     records, outcomes = _each(image, request.resources, rules, _prepare_change, _changed)
+    told = incremental.AlterConfigsResourceResponse
     response = incremental.IncrementalAlterConfigsResponse(
-        responses=tuple(
-            incremental.AlterConfigsResourceResponse(
-                error_code=outcome.code,
-                error_message=outcome.message,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-            for resource, outcome in outcomes
-        )
+        responses=tuple(told(**_fields(*outcome)) for outcome in outcomes)
     )
     return Decision(response, () if request.validate_only else records)
 
@@ -102,18 +95,21 @@ def alter_configs(
     image: MetadataImage, request: legacy.AlterConfigsRequest, rules: ConfigRules
 ) -> Decision[legacy.AlterConfigsResponse]:
     records, outcomes = _each(image, request.resources, rules, _prepare_replacement, _replaced)
+    told = legacy.AlterConfigsResourceResponse
     response = legacy.AlterConfigsResponse(
-        responses=tuple(
-            legacy.AlterConfigsResourceResponse(
-                error_code=outcome.code,
-                error_message=outcome.message,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-            for resource, outcome in outcomes
-        )
+        responses=tuple(told(**_fields(*outcome)) for outcome in outcomes)
     )
     return Decision(response, () if request.validate_only else records)
+
+
+def _fields(resource: R, outcome: Refusal) -> dict[str, Any]:
+    """What both APIs say of a resource."""
+    return {
+        "error_code": outcome.code,
+        "error_message": outcome.message,
+        "resource_type": resource.resource_type,
+        "resource_name": resource.resource_name,
+    }
 
 
 def _each(
