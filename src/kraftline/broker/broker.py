@@ -7,6 +7,7 @@ from collections.abc import Callable
 from kraftline.broker.authorization import Authorizer
 from kraftline.broker.auto_topics import AutoTopics
 from kraftline.broker.cache import MetadataCache
+from kraftline.broker.coordinators.groups.coordinator import GroupCoordinator
 from kraftline.broker.fetch_sessions import FetchSessions
 from kraftline.broker.meters import TopicMeters
 from kraftline.broker.partitions import Partitions
@@ -28,6 +29,7 @@ class Broker:
         cache: MetadataCache,
         partitions: Partitions,
         controller: Controller,
+        groups: GroupCoordinator,
         clock: Callable[[], int],
         authorizer: Authorizer | None = None,
         quotas: ClientQuotas | None = None,
@@ -38,6 +40,7 @@ class Broker:
         self.cache = cache
         self.partitions = partitions
         self.controller = controller
+        self.groups = groups
         self.clock = clock
         self.authorizer = authorizer
         self.quotas = quotas or ClientQuotas(config, clock)

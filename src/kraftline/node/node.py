@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Self
 from kraftline.broker.assignments import DirectoryAssignments
 from kraftline.broker.broker import Broker
 from kraftline.broker.cache import MetadataCache
+from kraftline.broker.coordinators.groups.coordinator import GroupCoordinator
 from kraftline.broker.cordoned import cordoned_of
 from kraftline.broker.dynamic_configs import DynamicConfigs
 from kraftline.broker.lifecycle import Lifecycle
@@ -268,11 +269,13 @@ class Node:
         )
         authorizer = self.security.authorizer
         quotas = ClientQuotas(self.config, _now)
+        groups = GroupCoordinator(self.config, cache, partitions, _now)
         self.loader.prepare = partitions.prepare
         await self.loader.install_publishers(
             [
                 cache,
                 partitions,
+                groups.shards,
                 self._dynamic,
                 quotas,
                 *(() if authorizer is None else (authorizer,)),
@@ -288,6 +291,7 @@ class Node:
             cache=cache,
             partitions=partitions,
             controller=self.controller,
+            groups=groups,
             clock=_now,
             authorizer=authorizer,
             quotas=quotas,

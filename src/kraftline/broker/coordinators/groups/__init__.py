@@ -1,0 +1,1 @@
+"""Groups of consumers and the offsets that they commit: `__consumer_offsets`."""

@@ -1,0 +1,144 @@
+"""One partition of a coordinator's topic that this broker leads: its state, and how it changes.
+
+A request looks at the state, decides on records, and writes them here. They are appended to the
+log, then replayed; what cannot be appended changes nothing. Who is told of a change waits until it
+is as durable as the topic asks for, which on a broker that is alone is at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Executor
+from typing import Final, Generic, TypeVar
+
+from kraftline.broker.coordinators.state import Change, Producer, State
+from kraftline.broker.partition import Partition, Turn
+from kraftline.controller.refusal import Refusal
+from kraftline.records.record import Codec, Record
+from kraftline.records.write import build_batch
+from kraftline.schema.api.error_codes import ErrorCode
+from kraftline.schema.coordinator.frame import CoordinatorTopic, encode_key, encode_value
+from kraftline.storage.log import AppendRefused, LogProblem
+from kraftline.storage.log.batch_fields import Origin
+from kraftline.storage.log.partition_log import Appended
+
+S = TypeVar("S", bound=State)
+
+# How long a write waits for replicas, as Kafka's own writes of coordinators do.
+_TIMEOUT_MS: Final = 5000
+_TOO_LARGE: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
+
+
+class Shard(Generic[S]):
+    """`state` is there once it is loaded. `epoch` is the leader epoch that it was loaded in."""
+
+    def __init__(
+        self,
+        topic: CoordinatorTopic,
+        partition: Partition,
+        clock: Callable[[], int],
+        threads: Executor,
+        codec: Codec = Codec.NONE,
+    ) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.number = partition.log.partition
+        self.epoch = partition.leader_epoch
+        self.clock = clock
+        self.state: S | None = None
+        self.is_closed = False
+        self.failure: Exception | None = None
+        self._threads = threads
+        self._codec = codec
+
+    def __repr__(self) -> str:
+        return f"Shard({self.partition.log.name}, epoch {self.epoch})"
+
+    @property
+    def is_led(self) -> bool:
+        partition = self.partition
+        return not self.is_closed and partition.is_leader and partition.leader_epoch == self.epoch
+
+    def write(
+        self, changes: Sequence[Change], producer: Producer | None = None
+    ) -> Awaitable[None] | None:
+        """Append records, all or none, and replay them. None: they are durable already; else wait
+        for that before anybody is told. A Refusal says why nothing was written."""
+        if not changes:
+            return None
+        now = self.clock()
+        topic = self.topic
+        records = [
+            Record(
+                offset=at,
+                timestamp=now,
+                key=encode_key(topic, change.key),
+                value=None
+                if change.value is None
+                else encode_value(topic, change.value, change.version),
+            )
+            for at, change in enumerate(changes)
+        ]
+        if producer is None:
+            data = build_batch(records, codec=self._codec)
+        else:
+            data = build_batch(
+                records,
+                codec=self._codec,
+                producer_id=producer.id,
+                producer_epoch=producer.epoch,
+                is_transactional=True,
+            )
+        appended = self.append(bytearray(data))
+        state = self.state
+        assert state is not None
+        for change in changes:
+            state.replay(change, producer)
+        return self.settled(appended)
+
+    def append(self, data: bytearray) -> Appended:
+        """Append a batch that is built already; whoever does replays what it says."""
+        partition = self.partition
+        if not self.is_led:
+            raise Refusal(ErrorCode.NOT_COORDINATOR, None)
+        if partition.isr_size < partition.min_isr:
+            raise Refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE, None)
+        try:
+            appended = partition.log.append(data, self.epoch, Origin.COORDINATOR)
+        except AppendRefused as problem:
+            if ErrorCode(problem.code) in _TOO_LARGE:
+                raise Refusal(ErrorCode.RECORD_LIST_TOO_LARGE, str(problem)) from problem
+            raise Refusal(ErrorCode(problem.code), problem.told) from problem
+        except LogProblem as problem:
+            raise Refusal(ErrorCode.NOT_COORDINATOR, None) from problem
+        partition.advanced()
+        return appended
+
+    def settled(self, appended: Appended) -> Awaitable[None] | None:
+        """None where an append is durable already, else what to wait for."""
+        if not appended.must_flush and self.partition.log.high_watermark > appended.last_offset:
+            return None
+        return self._settle(appended)
+
+    async def _settle(self, appended: Appended) -> None:
+        partition = self.partition
+        if appended.must_flush:
+            try:
+                await partition.flushed(appended.last_offset + 1, self._threads)
+            except LogProblem as problem:
+                raise Refusal(ErrorCode.NOT_COORDINATOR, None) from problem
+
+        def is_replicated() -> bool:
+            return partition.log.high_watermark > appended.last_offset
+
+        await Turn([partition], lambda: not self.is_led or is_replicated()).over(_TIMEOUT_MS)
+        if not self.is_led:
+            raise Refusal(ErrorCode.NOT_COORDINATOR, None)
+        if not is_replicated():
+            raise Refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE, None)
+
+    def close(self) -> None:
+        """Led no more."""
+        self.is_closed = True
+        if self.state is not None:
+            self.state.close()

@@ -1,0 +1,1 @@
+"""Transactions of producers: `__transaction_state`."""
