@@ -1,7 +1,8 @@
 """Topics that are made because a client asks for their metadata.
 
 - Only where `auto.create.topics.enable` says so; the client must allow it too, which the caller
-  knows. Names that no topic can have are passed over.
+  knows. Names that no topic can have are passed over. A coordinator's own topic is made without
+  asking, when the first client looks for the coordinator.
 - Several requests for one topic make one. Nobody waits: in the meantime the answer is
   UNKNOWN_TOPIC_OR_PARTITION, and clients ask again.
 - Internal topics get the settings that their coordinators want.
@@ -42,8 +43,14 @@ class AutoTopics:
 
     def create(self, names: Iterable[str]) -> None:
         """Begin to make those that can be made and are not being made already."""
-        if not self.is_enabled:
-            return
+        if self.is_enabled:
+            self._begin(names)
+
+    def create_internal(self, name: str) -> None:
+        """Begin to make a coordinator's topic, whatever is said of topics that clients name."""
+        self._begin((name,))
+
+    def _begin(self, names: Iterable[str]) -> None:
         topics = [
             creatable(name, self._config)
             for name in dict.fromkeys(names)

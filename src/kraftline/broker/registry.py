@@ -34,6 +34,7 @@ MODULES: Final[Mapping[int, str]] = {
     1: "fetch",
     2: "list_offsets",
     3: "metadata",
+    10: "find_coordinator",
     17: "sasl_handshake",
     18: "api_versions",
     19: "create_topics",

@@ -101,6 +101,8 @@ class Shards(MetadataPublisher, Generic[S]):
         for where in changes.leaders:
             if where.topic == self.topic.name:
                 self._lead(where.partition)
+        for state in self:
+            state.metadata_changed(delta, image)
 
     def on_controller_change(self, leader: LeaderAndEpoch) -> None:
         """Makes no difference here."""

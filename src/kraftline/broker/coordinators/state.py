@@ -6,6 +6,7 @@ from typing import Protocol
 
 import msgspec
 
+from kraftline.metadata.image import MetadataDelta, MetadataImage
 from kraftline.schema.types import Message
 
 
@@ -38,6 +39,9 @@ class State(Protocol):
 
     def loaded(self) -> None:
         """Everything has been replayed; called in the event loop, before the first request."""
+
+    def metadata_changed(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        """The cluster's metadata has changed; called of states that are loaded, in the loop."""
 
     def close(self) -> None:
         """This broker does not lead the partition any more: whoever waits is told so."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from kraftline.broker.coordinators.groups.group import Group
 from kraftline.broker.coordinators.groups.offsets import Offsets
 from kraftline.broker.coordinators.shard import Shard
 from kraftline.broker.coordinators.state import Change, Producer, State
@@ -18,7 +19,8 @@ _Replay: TypeAlias = Callable[[Any, Any, Producer | None], None]
 
 
 class GroupsState(State):
-    """`image` gives the cluster's metadata as it is now."""
+    """`image` gives the cluster's metadata as it is now. `groups` are those of all kinds; only
+    `replay` puts one there or takes one away. `is_loaded` is so once timers may run."""
 
     def __init__(
         self, shard: Shard[GroupsState], config: Config, image: Callable[[], MetadataImage]
@@ -27,7 +29,9 @@ class GroupsState(State):
         self.config = config
         self.image = image
         self.timers = Timers()
+        self.groups: dict[str, Group] = {}
         self.offsets = Offsets()
+        self.is_loaded = False
         self._replays: dict[type, _Replay] = {
             LegacyOffsetCommitKey: self.offsets.replay,
             OffsetCommitKey: self.offsets.replay,
@@ -43,6 +47,9 @@ class GroupsState(State):
 
     def loaded(self) -> None:
         """Timers begin here."""
+        self.is_loaded = True
 
     def close(self) -> None:
         self.timers.close()
+        for group in self.groups.values():
+            group.close()
