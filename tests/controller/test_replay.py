@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from random import Random
 
@@ -29,20 +31,10 @@ from tests.effort import rounds
 
 @pytest.mark.parametrize("seed", range(3))
 def test_replaying_the_log_gives_the_controllers_state(seed: int, tmp_path: Path) -> None:
-    config = standalone_config(
-        {"log.dirs": str(tmp_path / "data"), "listeners": "PLAINTEXT://127.0.0.1:0"}
-    )
-    format_if_new(config)
     random = Random(seed)
 
     async def main() -> None:
-        data = tmp_path / "data"
-        async with await EmbeddedLog.open(data, node_id=1) as log:
-            # From here on the controller's clocks stand still: nothing is due by time.
-            controller = Controller(
-                log, EMPTY, now, config=config, cluster_id=CLUSTER, monotonic=lambda: 0
-            )
-            await controller.activate(read_bootstrap(data))
+        async with _controlled(tmp_path) as (log, controller):
             await _ask_at_random(controller, random)
             await controller.close()
             loader = MetadataLoader(
@@ -64,19 +56,10 @@ def test_every_answer_stands_on_an_image_that_the_log_gives_again(
 ) -> None:
     """Brokers and administrators at random: the state after each answer is what a replay has at
     that offset, and what only asks whether something could be done leaves no trace."""
-    config = standalone_config(
-        {"log.dirs": str(tmp_path / "data"), "listeners": "PLAINTEXT://127.0.0.1:0"}
-    )
-    format_if_new(config)
     random = Random(seed)
 
     async def main() -> None:
-        data = tmp_path / "data"
-        async with await EmbeddedLog.open(data, node_id=1) as log:
-            controller = Controller(
-                log, EMPTY, now, config=config, cluster_id=CLUSTER, monotonic=lambda: 0
-            )
-            await controller.activate(read_bootstrap(data))
+        async with _controlled(tmp_path) as (log, controller):
             answered = {}
             known = Known()
             for step in random_story(random, 150):
@@ -89,7 +72,7 @@ def test_every_answer_stands_on_an_image_that_the_log_gives_again(
                         assert log.end_offset == before, request
                 answered[controller.image.offset] = controller.image
             await controller.close()
-        history = open_history([str(data)])
+        history = open_history([str(tmp_path)])
         (leg,) = history.legs
         assert leg.last_offset == max(answered)
         replayed = history.in_order(leg, sorted(answered))
@@ -98,6 +81,20 @@ def test_every_answer_stands_on_an_image_that_the_log_gives_again(
             _hold_equal(image, answered[offset])
 
     asyncio.run(main())
+
+
+@asynccontextmanager
+async def _controlled(data: Path) -> AsyncIterator[tuple[EmbeddedLog, Controller]]:
+    """A controller of a new directory, and its log. Its clocks stand still: nothing is due by
+    time."""
+    config = standalone_config({"log.dirs": str(data), "listeners": "PLAINTEXT://127.0.0.1:0"})
+    format_if_new(config)
+    async with await EmbeddedLog.open(data, node_id=1) as log:
+        controller = Controller(
+            log, EMPTY, now, config=config, cluster_id=CLUSTER, monotonic=lambda: 0
+        )
+        await controller.activate(read_bootstrap(data))
+        yield log, controller
 
 
 async def _ask_at_random(controller: Controller, random: Random) -> None:
