@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from typing import TypeVar, overload
+from typing import TypeVar
 
 compiled = False
 
@@ -22,13 +21,20 @@ def cclass(thing: _Thing) -> _Thing:
 final = cfunc = inline = cclass
 
 
-@overload
-def nogil() -> AbstractContextManager[None]: ...
-@overload
-def nogil(thing: _Thing) -> _Thing: ...
-def nogil(thing: _Thing | None = None) -> _Thing | AbstractContextManager[None]:
-    """A decorator, and with a call the context manager."""
-    return nullcontext() if thing is None else thing
+class _Nogil:
+    """`@cython.nogil` and `with cython.nogil:`."""
+
+    def __call__(self, thing: _Thing) -> _Thing:
+        return thing
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_error: object) -> None:
+        return None
+
+
+nogil = _Nogil()
 
 
 def exceptval(*_value: object, **_options: object) -> Callable[[_Thing], _Thing]:
