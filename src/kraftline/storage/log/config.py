@@ -46,6 +46,10 @@ class LogConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_message_bytes: int = 1_048_588
     compact: bool = False
     delete: bool = True
+    min_cleanable_dirty_ratio: float = 0.5
+    min_compaction_lag_ms: int = 0
+    max_compaction_lag_ms: int = _NEVER
+    delete_retention_ms: int = 24 * 3_600_000
     codec: Codec | None = None
     level: int | None = None
     log_append_time: bool = False
@@ -105,6 +109,8 @@ def _log_config(
     codec = _CODECS[str(value("compression.type"))]
     internal_segment = value("internal.segment.bytes")
     flush_ms = value("flush.ms")
+    dirty_ratio = value("min.cleanable.dirty.ratio")
+    assert isinstance(dirty_ratio, float)
     return LogConfig(
         segment_bytes=(
             internal_segment if isinstance(internal_segment, int) else whole("segment.bytes")
@@ -121,6 +127,10 @@ def _log_config(
         max_message_bytes=whole("max.message.bytes"),
         compact="compact" in policy,
         delete="delete" in policy,
+        min_cleanable_dirty_ratio=dirty_ratio,
+        min_compaction_lag_ms=whole("min.compaction.lag.ms"),
+        max_compaction_lag_ms=whole("max.compaction.lag.ms"),
+        delete_retention_ms=whole("delete.retention.ms"),
         codec=codec,
         level=_level(codec, whole),
         log_append_time=value("message.timestamp.type") == "LogAppendTime",

@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 import msgspec
 
@@ -32,6 +34,8 @@ from kraftline.storage.log.segments import RecentlyRead, Segments
 from kraftline.storage.names import FileKind, Working
 from kraftline.storage.txn_index import AbortedTxn
 
+_Found = TypeVar("_Found")
+
 
 class Unflushed(msgspec.Struct, frozen=True):
     """What a flush has to do: taken at one moment, done while appends go on."""
@@ -51,6 +55,7 @@ class LogFiles:
         "_names_changed",
         "_recent",
         "_removals",
+        "_renaming",
         "config",
         "directory",
         "disk",
@@ -82,6 +87,8 @@ class LogFiles:
         self._names_changed = not loaded.as_left
         # A roll may meet a flush at the same index files.
         self._index_files = threading.Lock()
+        # Held while names of segments' files go from one to another.
+        self._renaming = threading.Lock()
 
     # Appending; the lock is held
 
@@ -162,12 +169,25 @@ class LogFiles:
 
     def find(self, offset: int) -> Found | None:
         try:
-            return reading.find(self.segments, offset, self._recent)
+            return self.look(lambda segments: reading.find(segments, offset, self._recent))
         except FileNotFoundError:
             # Deleted since the list of segments was taken: the log starts later now.
             raise OffsetOutOfRange(f"{self.name} no longer has offset {offset}") from None
         except OSError as error:
             raise self.disk.failed(error, f"reading {self.name}") from error
+
+    def look(self, search: Callable[[Segments], _Found]) -> _Found:
+        """Look for something in all segments; again where they were deleted or cleaned since the
+        list of them was taken."""
+        segments = self.segments
+        try:
+            return search(segments)
+        except FileNotFoundError:
+            with self._renaming:
+                now = self.segments
+            if now is segments:
+                raise
+            return search(now)
 
     def range(
         self, found: Found, max_bytes: int, up_to: int | None, at_least_one: bool
@@ -218,12 +238,53 @@ class LogFiles:
     def mark_deleted(self, segments: tuple[Segment, ...], due: int) -> None:
         """Give the files of dropped segments their last suffix; they go when it is time."""
         for segment in segments:
-            snapshot = segment.path(FileKind.PRODUCER_SNAPSHOT)
-            for path in (*map(segment.path, SEGMENT_KINDS), snapshot):
-                with contextlib.suppress(FileNotFoundError):
-                    os.rename(path, path + Working.DELETED.value)
-                    self._removals.add(path + Working.DELETED.value, due)
+            self._mark_deleted(segment, (*SEGMENT_KINDS, FileKind.PRODUCER_SNAPSHOT), due)
             segment.let_go()
+
+    def _mark_deleted(self, segment: Segment, kinds: Iterable[FileKind], due: int) -> None:
+        for path in map(segment.path, kinds):
+            with contextlib.suppress(FileNotFoundError):
+                os.rename(path, path + Working.DELETED.value)
+                self._removals.add(path + Working.DELETED.value, due)
+
+    def swap(
+        self, old: tuple[Segment, ...], new: Segment, due: int, installing: threading.Lock
+    ) -> None:
+        """Let a cleaned segment take the place of those that it was made of.
+
+        In Kafka's order, so that whoever opens the log after a crash, we or Kafka, either finishes
+        the swap or undoes it: `.cleaned` becomes `.swap` (from then on the new segment counts), the
+        old files become `.deleted`, `.swap` goes away. The snapshot of producers where the first
+        one began stays, those of the others go. `installing` is held for the moment in which the
+        list of segments changes.
+        """
+        for segment in (*old, new):
+            segment.pin()
+        try:
+            with self._renaming:
+                _rename(new, Working.CLEANED, Working.SWAP)
+                with installing:
+                    self._install(old, new)
+                for segment in old:
+                    kinds = [*SEGMENT_KINDS]
+                    if segment.base_offset != new.base_offset:
+                        kinds.append(FileKind.PRODUCER_SNAPSHOT)
+                    self._mark_deleted(segment, kinds, due)
+                _rename(new, Working.SWAP, Working.NONE)
+            sync_directory(self.directory)
+        except OSError as error:
+            # Some names are the new ones, some the old: only opening the log again helps.
+            raise self.disk.lost(error, f"swapping in a segment of {self.name}") from error
+        new.unpin()
+
+    def _install(self, old: tuple[Segment, ...], new: Segment) -> None:
+        segments = self.segments.all
+        at = segments.index(old[0])
+        self.segments = Segments((*segments[:at], new, *segments[at + len(old) :]))
+        self.rolled = [each for each in self.rolled if each[0] not in old]
+        for segment in old:
+            if segment.base_offset != new.base_offset:
+                self.producers.forget(segment.base_offset)
 
     def close(self) -> None:
         """A clean end: index files as Kafka leaves them. All else is flushed already."""
@@ -252,6 +313,14 @@ class LogFiles:
         sync_directory(self.directory)
         sync_directory(os.path.dirname(self.directory))
         self._names_changed = False
+
+
+def _rename(segment: Segment, before: Working, after: Working) -> None:
+    """The `.log` first: one whose companions did not follow it is undone by whoever opens it."""
+    os.rename(segment.path(FileKind.LOG, before), segment.path(FileKind.LOG, after))
+    for kind in SEGMENT_KINDS[1:]:
+        with contextlib.suppress(FileNotFoundError):  # only some have transactions
+            os.rename(segment.path(kind, before), segment.path(kind, after))
 
 
 def _cause(error: OSError | NotKafka) -> OSError:

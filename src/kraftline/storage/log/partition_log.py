@@ -22,7 +22,7 @@ from kraftline.errors import NotKafka
 from kraftline.schema.uuids import Uuid
 from kraftline.storage import partition_metadata
 from kraftline.storage.checkpoints import EpochStart
-from kraftline.storage.log import lookups, retention
+from kraftline.storage.log import lookups, reading, retention
 from kraftline.storage.log.batch_fields import CONTROL, TRANSACTIONAL, BatchFields, Origin
 from kraftline.storage.log.config import LogConfig
 from kraftline.storage.log.disk import Disk
@@ -45,7 +45,7 @@ from kraftline.storage.log.removals import Removals
 from kraftline.storage.log.segment import Segment
 from kraftline.storage.log.segments import RecentlyRead
 from kraftline.storage.log.validation import admit
-from kraftline.storage.names import parse_partition
+from kraftline.storage.names import FileKind, Working, parse_partition
 from kraftline.storage.partition_metadata import PartitionMetadata, format_partition_metadata
 from kraftline.storage.txn_index import AbortedTxn
 
@@ -73,6 +73,13 @@ class Appended(msgspec.Struct, frozen=True, gc=False):
     is_duplicate: bool = False
     must_flush: bool = False
     rolled: bool = False
+
+
+class LastOfProducer(msgspec.Struct, frozen=True):
+    """The last offset of a producer's last batch, if it has one here, and its epoch."""
+
+    last_offset: int | None
+    epoch: int
 
 
 class Committed(msgspec.Struct, frozen=True):
@@ -345,12 +352,14 @@ class PartitionLog:
     def offset_at_time(self, timestamp: int) -> OffsetAt | None:
         """The first record that is not older than a time (ms); None if all are older."""
         with self.disk.doing(f"looking for a time in {self.name}"):
-            return lookups.first_at_or_after(self._files.segments, timestamp, self.start_offset)
+            return self._files.look(
+                lambda segments: lookups.first_at_or_after(segments, timestamp, self.start_offset)
+            )
 
     def newest_record(self) -> OffsetAt | None:
         """The first record with the largest timestamp; None where no record has one."""
         with self.disk.doing(f"looking for the newest record of {self.name}"):
-            return lookups.newest(self._files.segments)
+            return self._files.look(lookups.newest)
 
     def end_of_epoch(self, epoch: int) -> EpochStart | None:
         """The largest epoch known up to this one, and the offset where it ends."""
@@ -417,6 +426,53 @@ class PartitionLog:
                 self._advance_start(files.segments.first.base_offset)
             files.mark_deleted(gone, now + files.config.file_delete_delay_ms)
             return len(gone)
+
+    def last_of_producers(self) -> dict[int, LastOfProducer]:
+        """Where each producer that is known has its last batch, by producer id."""
+        with self._lock:
+            return {
+                each.id: LastOfProducer(
+                    each.batches[-1].last_offset if each.batches else None, each.epoch
+                )
+                for each in self.producers.all()
+            }
+
+    def aborted_between(self, start: int, end: int) -> list[AbortedTxn]:
+        """The aborted transactions that touch offsets from start to end (exclusive)."""
+        with self.disk.doing(f"reading transaction indexes of {self.name}"):
+            return self._files.look(
+                lambda segments: reading.aborted_from(segments, segments.of(start), start, end)
+            )
+
+    def has(self, segments: tuple[Segment, ...]) -> bool:
+        """Whether the log is open, and all of these are still in it."""
+        with self._lock:
+            return not self._is_closed and set(segments) <= set(self._files.segments.all)
+
+    def begin_cleaned(self, base_offset: int) -> OpenFile:
+        """Make the `.log.cleaned` file of a segment, whatever was there."""
+        with self._lock:  # so that it is not made in a directory that was moved away
+            self._check_open()
+            segment = Segment(self.directory, base_offset)
+            path = segment.path(FileKind.LOG, Working.CLEANED)
+            with self.disk.doing(f"cleaning {self.name}"):
+                return OpenFile(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+
+    def replace(self, old: tuple[Segment, ...], new: Segment) -> bool:
+        """Put a cleaned segment, whose files are flushed, in the place of closed ones that follow
+        each other; False where one of these is no longer there. In any thread."""
+        with self._upkeep:
+            with self._lock:
+                self._check_open()
+                closed = self._files.segments.closed
+                if old[0] not in closed:
+                    return False
+                at = closed.index(old[0])
+                if closed[at : at + len(old)] != old:
+                    return False
+            due = self._clock() + self.config.file_delete_delay_ms
+            self._files.swap(old, new, due, self._lock)
+            return True
 
     def expire_producers(self) -> None:
         """Forget producers that have been silent for producer.id.expiration.ms."""

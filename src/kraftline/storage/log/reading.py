@@ -78,8 +78,13 @@ def upper_bound(segments: Segments, found: Found, length: int, end_offset: int) 
 
 def aborted_in(segments: Segments, found: Found, start: int, end: int) -> list[AbortedTxn]:
     """The aborted transactions that touch offsets from start to end (exclusive)."""
+    return aborted_from(segments, found.slot, start, end)
+
+
+def aborted_from(segments: Segments, slot: int, start: int, end: int) -> list[AbortedTxn]:
+    """The same, beginning with the segment of that number."""
     collected: list[AbortedTxn] = []
-    for segment in segments.all[found.slot :]:
+    for segment in segments.all[max(slot, 0) :]:
         some, is_complete = aborted_between(segment.aborted(), start, end)
         collected += some
         if is_complete:

@@ -12,6 +12,7 @@ import contextlib
 import os
 import random
 import struct
+import threading
 from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final
@@ -41,6 +42,8 @@ _HEADER_BYTES: Final = 61
 _LEAST_BYTES: Final = 26  # of a message of the oldest format
 _TIME: Final = struct.Struct(">qi")
 _seek = kernel.seek
+# Between those who make room and those who must not lose what is open.
+_pinning: Final = threading.Lock()
 
 
 def _framing(data: bytes, at: int) -> tuple[int, int, int]:
@@ -61,6 +64,7 @@ class Segment:
         "_index",
         "_latest",
         "_offsets_written",
+        "_pinned",
         "_times_written",
         "base_offset",
         "created",
@@ -91,6 +95,7 @@ class Segment:
         self._index: OffsetIndex | None = None
         self._latest: TimeEntry | None = None
         self._aborted: list[AbortedTxn] | None = None
+        self._pinned = False
         # How many entries the index files have; -1: nothing is known of the files.
         self._offsets_written = -1
         self._times_written = -1
@@ -110,7 +115,31 @@ class Segment:
 
     def let_go(self) -> None:
         """Forget what reading has opened and loaded. Of a closed segment."""
-        self._file = self._index = None
+        with _pinning:
+            if not self._pinned:
+                self._file = self._index = None
+
+    def pin(self) -> None:
+        """Open and load what readers need, and keep it: other files are about to get these names.
+        Of a closed segment."""
+        with _pinning:
+            self._pinned = True
+        self._file = self.file
+        self._index = self.offsets
+        self._latest = self.latest
+        self.aborted()
+
+    def unpin(self) -> None:
+        """The files have their names."""
+        with _pinning:
+            self._pinned = False
+
+    def adopt(self, file: OpenFile, indexes: IndexBuilder, aborted: list[AbortedTxn]) -> None:
+        """Take over what was written under other names, of which nothing is read again."""
+        self._file = file
+        self._index = indexes.offsets
+        self._latest = indexes.latest
+        self._aborted = aborted
 
     # Appending
 
@@ -152,7 +181,7 @@ class Segment:
 
     def waited(self, now: int, max_timestamp: int) -> int:
         """How old the segment is: by the first timestamp in it, else by the clock."""
-        first = self._first_timestamp()
+        first = self.first_batch_timestamp()
         return max_timestamp - first if first >= 0 else now - self.created
 
     def draw_jitter(self, config: LogConfig) -> None:
@@ -345,7 +374,8 @@ class Segment:
         builder.close()
         return builder
 
-    def _first_timestamp(self) -> int:
+    def first_batch_timestamp(self) -> int:
+        """The newest timestamp of the first batch; -1 where there is none."""
         if self.first_timestamp is None and self.size:
             self.first_timestamp = next(self.frames()).max_timestamp
         return -1 if self.first_timestamp is None else self.first_timestamp
