@@ -1,0 +1,1 @@
+"""Compaction: of each key the last record stays, as Kafka's cleaner has it."""
