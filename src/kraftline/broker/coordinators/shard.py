@@ -7,6 +7,8 @@ is as durable as the topic asks for, which on a broker that is alone is at once.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from typing import Final, Generic, TypeVar
@@ -24,6 +26,10 @@ from kraftline.storage.log.partition_log import Appended
 
 S = TypeVar("S", bound=State)
 
+_logger = logging.getLogger(__name__)
+# Records of one batch, where they need not be all or none: small ones, far below what a batch may
+# have.
+_AT_ONCE: Final = 1000
 # How long a write waits for replicas, as Kafka's own writes of coordinators do.
 _TIMEOUT_MS: Final = 5000
 _TOO_LARGE: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
@@ -50,6 +56,7 @@ class Shard(Generic[S]):
         self.failure: Exception | None = None
         self._threads = threads
         self._codec = codec
+        self._unasked: set[asyncio.Future[None]] = set()
 
     def __repr__(self) -> str:
         return f"Shard({self.partition.log.name}, epoch {self.epoch})"
@@ -95,6 +102,29 @@ class Shard(Generic[S]):
         for change in changes:
             state.replay(change, producer)
         return self.settled(appended)
+
+    def write_unasked(self, changes: Sequence[Change]) -> None:
+        """Append records that nobody waits for, as many as they are: what cannot be appended is
+        told to the log alone."""
+        for at in range(0, len(changes), _AT_ONCE):
+            try:
+                self.write_unwaited(changes[at : at + _AT_ONCE])
+            except Refusal as refusal:
+                _logger.warning("%s: records were not written: %s", self, refusal.code.name)
+                return
+
+    def write_unwaited(self, changes: Sequence[Change]) -> None:
+        """As `write`, where nobody is told, so that nobody waits until they are durable."""
+        settled = self.write(changes)
+        if settled is not None:
+            task = asyncio.ensure_future(settled)
+            self._unasked.add(task)
+            task.add_done_callback(self._told)
+
+    def _told(self, task: asyncio.Future[None]) -> None:
+        self._unasked.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            _logger.warning("%s: records may be lost: %s", self, task.exception())
 
     def append(self, data: bytearray) -> Appended:
         """Append a batch that is built already; whoever does replays what it says."""

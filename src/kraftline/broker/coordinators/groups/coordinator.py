@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kraftline.broker.cache import MetadataCache
-from kraftline.broker.coordinators.groups.state import GroupsState
+from kraftline.broker.coordinators.groups.state import Counts, GroupsState
 from kraftline.broker.coordinators.shard import Shard
 from kraftline.broker.coordinators.shards import Shards
 from kraftline.broker.partitions import Partitions
@@ -15,7 +15,8 @@ from kraftline.schema.coordinator.frame import OFFSETS
 
 
 class GroupCoordinator:
-    """`shards` has to be told of metadata, after `partitions`."""
+    """`shards` has to be told of metadata, after `partitions`. `session_timeouts` are those that
+    members of classic groups may ask for. `counts` are of everything since the start."""
 
     def __init__(
         self,
@@ -26,8 +27,20 @@ class GroupCoordinator:
     ) -> None:
         self._config = config
         self._cache = cache
+        self._max_metadata = config.whole("offset.metadata.max.bytes")
+        self.counts = Counts()
+        self.session_timeouts = range(
+            config.whole("group.min.session.timeout.ms"),
+            config.whole("group.max.session.timeout.ms") + 1,
+        )
         codec = Codec(config.whole("offsets.topic.compression.codec"))
         self.shards: Shards[GroupsState] = Shards(OFFSETS, partitions, self._state, clock, codec)
 
+    def is_too_large(self, metadata: str) -> bool:
+        """Has what is kept beside an offset more characters, of Java's kind, than it may have?"""
+        if metadata.isascii():
+            return len(metadata) > self._max_metadata
+        return len(metadata.encode("utf-16-le", "surrogatepass")) > 2 * self._max_metadata
+
     def _state(self, shard: Shard[GroupsState]) -> GroupsState:
-        return GroupsState(shard, self._config, lambda: self._cache.image)
+        return GroupsState(shard, self._config, lambda: self._cache.image, self.counts)

@@ -6,13 +6,21 @@ read for a group of either kind, and whether that may be is the group's to say.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from enum import Enum
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from kraftline.broker.coordinators.groups.offsets import Committed
 from kraftline.broker.coordinators.state import Change
+from kraftline.schema.api.error_codes import ErrorCode
+from kraftline.schema.api.heartbeat import HeartbeatRequest
+from kraftline.schema.api.join_group import JoinGroupResponse
+from kraftline.schema.api.leave_group import MemberIdentity, MemberResponse
+from kraftline.schema.api.sync_group import SyncGroupRequest, SyncGroupResponse
 from kraftline.schema.uuids import Uuid
+
+if TYPE_CHECKING:
+    from kraftline.broker.coordinators.groups.classic.joining import Joiner
 
 
 class Kind(Enum):
@@ -86,3 +94,22 @@ class Group(Protocol):
 
     def close(self) -> None:
         """It is gone, or led elsewhere: timers end, and whoever waits is told NOT_COORDINATOR."""
+
+
+@runtime_checkable
+class TakesClassicMembers(Protocol):
+    """A group of another kind that members of the classic protocol may take part in. What is wrong
+    is raised as a Refusal."""
+
+    @property
+    def is_empty(self) -> bool: ...
+
+    def classic_join(self, joiner: Joiner) -> JoinGroupResponse | Awaitable[JoinGroupResponse]: ...
+
+    def classic_sync(
+        self, request: SyncGroupRequest
+    ) -> SyncGroupResponse | Awaitable[SyncGroupResponse]: ...
+
+    def classic_heartbeat(self, request: HeartbeatRequest) -> ErrorCode: ...
+
+    def classic_leave(self, members: Sequence[MemberIdentity]) -> tuple[MemberResponse, ...]: ...

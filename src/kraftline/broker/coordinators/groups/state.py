@@ -2,20 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, TypeAlias
 
+import msgspec
+
+from kraftline.broker.coordinators.groups.classic.group import ClassicGroup
+from kraftline.broker.coordinators.groups.classic.rebalancing import Rebalancing
+from kraftline.broker.coordinators.groups.classic.records import empty_group_record, group_from
 from kraftline.broker.coordinators.groups.group import Group
-from kraftline.broker.coordinators.groups.offsets import Offsets
+from kraftline.broker.coordinators.groups.offsets import NEVER, Committed, Offsets, tombstones
 from kraftline.broker.coordinators.shard import Shard
 from kraftline.broker.coordinators.state import Change, Producer, State
 from kraftline.broker.coordinators.timers import Timers
 from kraftline.config.effective import Config
-from kraftline.metadata.image import MetadataImage
-from kraftline.schema.coordinator.group.legacy_offset_commit import LegacyOffsetCommitKey
-from kraftline.schema.coordinator.group.offset_commit import OffsetCommitKey
+from kraftline.controller.refusal import Refusal
+from kraftline.metadata.image import MetadataDelta, MetadataImage
+from kraftline.schema.api.error_codes import ErrorCode
+from kraftline.schema.coordinator.group.group_metadata import GroupMetadataKey, GroupMetadataValue
+from kraftline.schema.coordinator.group.legacy_offset_commit import (
+    LegacyOffsetCommitKey,
+    LegacyOffsetCommitValue,
+)
+from kraftline.schema.coordinator.group.offset_commit import OffsetCommitKey, OffsetCommitValue
 
+_logger = logging.getLogger(__name__)
+_EXPIRY: Final = "expiry"
 _Replay: TypeAlias = Callable[[Any, Any, Producer | None], None]
+
+
+class Counts(msgspec.Struct):
+    """What has happened since the start, in all partitions."""
+
+    commits: int = 0
+    deletions: int = 0
+    expirations: int = 0
+    rebalances: int = 0
 
 
 class GroupsState(State):
@@ -23,19 +47,62 @@ class GroupsState(State):
     `replay` puts one there or takes one away. `is_loaded` is so once timers may run."""
 
     def __init__(
-        self, shard: Shard[GroupsState], config: Config, image: Callable[[], MetadataImage]
+        self,
+        shard: Shard[GroupsState],
+        config: Config,
+        image: Callable[[], MetadataImage],
+        counts: Counts,
     ) -> None:
         self.shard = shard
+        self.counts = counts
         self.config = config
         self.image = image
         self.timers = Timers()
         self.groups: dict[str, Group] = {}
         self.offsets = Offsets()
         self.is_loaded = False
+        self.rebalancing = Rebalancing(self)
+        self._retention_ms = config.whole("offsets.retention.minutes") * 60_000
+        self._check_ms = config.whole("offsets.retention.check.interval.ms")
+        self._tasks: set[asyncio.Task[None]] = set()
         self._replays: dict[type, _Replay] = {
-            LegacyOffsetCommitKey: self.offsets.replay,
-            OffsetCommitKey: self.offsets.replay,
+            LegacyOffsetCommitKey: self._replay_offset,
+            OffsetCommitKey: self._replay_offset,
+            GroupMetadataKey: self._replay_classic,
         }
+
+    def classic_group(self, group_id: str) -> ClassicGroup:
+        """The classic group of an id, made if there is none. A group of another kind that is empty
+        makes room for it; what is wrong is raised as a Refusal."""
+        group = self.groups.get(group_id)
+        if isinstance(group, ClassicGroup):
+            return group
+        changes = [] if group is None else group.tombstones()
+        record = empty_group_record(group_id, self.shard.clock())
+        self.shard.write_unwaited([*changes, record])
+        made = self.groups[group_id]
+        assert isinstance(made, ClassicGroup)
+        return made
+
+    def delete(self, group: Group) -> list[Change]:
+        """The records that delete a group with all of its offsets."""
+        group_id = group.group_id
+        return [
+            *tombstones(group_id, self.offsets.everything(group_id)),
+            *group.tombstones(),
+        ]
+
+    def error_of_write(self, refusal: Refusal) -> ErrorCode:
+        """What members are told where a group could not be kept."""
+        if refusal.code == ErrorCode.RECORD_LIST_TOO_LARGE:
+            return ErrorCode.UNKNOWN_SERVER_ERROR
+        return refusal.code
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something that takes its time."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def replay(self, change: Change, producer: Producer | None) -> None:
         replay = self._replays.get(type(change.key))
@@ -48,8 +115,81 @@ class GroupsState(State):
     def loaded(self) -> None:
         """Timers begin here."""
         self.is_loaded = True
+        for group in tuple(self.groups.values()):
+            if isinstance(group, ClassicGroup):
+                self.rebalancing.resume(group)
+        self.timers.set(_EXPIRY, self._check_ms, self._expire)
+
+    def metadata_changed(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        if delta.topics is None:
+            return
+        for topic in delta.topics.deleted.values():
+            self.shard.write_unasked(self.offsets.of_topic(topic.name, topic.id))
 
     def close(self) -> None:
         self.timers.close()
         for group in self.groups.values():
             group.close()
+
+    def _replay_offset(
+        self,
+        key: OffsetCommitKey | LegacyOffsetCommitKey,
+        value: OffsetCommitValue | LegacyOffsetCommitValue | None,
+        producer: Producer | None,
+    ) -> None:
+        self.offsets.replay(key, value, producer)
+        if value is not None and key.group not in self.groups:
+            # Nobody joins such a group: its offsets are all there is to it.
+            self.groups[key.group] = ClassicGroup(key.group, value.commit_timestamp)
+
+    def _replay_classic(
+        self, key: GroupMetadataKey, value: GroupMetadataValue | None, producer: Producer | None
+    ) -> None:
+        known = self.groups.get(key.group)
+        if value is None:
+            if isinstance(known, ClassicGroup):
+                del self.groups[key.group]
+                self.rebalancing.forget(known)
+                known.close()
+            return
+        if self.is_loaded and isinstance(known, ClassicGroup):
+            return  # the record tells what the group is already
+        group = self.groups[key.group] = group_from(key.group, value)
+        if self.is_loaded:
+            self.rebalancing.resume(group)
+
+    def _expire(self) -> None:
+        """Offsets whose retention is over go, and so do groups that have nothing left."""
+        self.timers.set(_EXPIRY, self._check_ms, self._expire)
+        changes: list[Change] = []
+        for group in self.groups.values():
+            gone, is_all = self._expired_of(group)
+            self.counts.expirations += len(gone)
+            changes += tombstones(group.group_id, gone)
+            if is_all and group.is_empty and not self.offsets.has_open_transaction(group.group_id):
+                changes += group.tombstones()
+        self.shard.write_unasked(changes)
+
+    def _expired_of(self, group: Group) -> tuple[list[tuple[str, int]], bool]:
+        """What has expired, and whether that is all."""
+        topics = self.offsets.of.get(group.group_id)
+        if topics is None:
+            return [], True
+        since = group.since()
+        if since is None:
+            return [], False
+        now = self.shard.clock()
+        gone = [
+            (topic, partition)
+            for topic, partitions in topics.items()
+            if not group.is_subscribed(topic)
+            for partition, committed in partitions.items()
+            if self._is_over(committed, since(committed), now)
+            and not self.offsets.is_pending(group.group_id, topic, partition)
+        ]
+        return gone, len(gone) == sum(map(len, topics.values()))
+
+    def _is_over(self, committed: Committed, since: int, now: int) -> bool:
+        if committed.expires_at != NEVER:
+            return now >= committed.expires_at
+        return now - since >= self._retention_ms
