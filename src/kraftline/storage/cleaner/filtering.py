@@ -7,7 +7,8 @@
   last of this round: then its header stays.
 - A batch with tombstones, or a marker without a transaction, gets a delete horizon the first time
   it is met, and loses them when that has passed.
-- Format v0 and v1 have no horizon: there the age of the segment's file decides.
+- Batches of v0 and v1 become such of v2. Whether their tombstones go, the age of their segment's
+  file decides.
 """
 
 from __future__ import annotations
@@ -153,58 +154,53 @@ class Filtering:
         emptied: bytearray,
         marks: set[int],
     ) -> None:
-        run = stretch.run
-        table, found, statistics = run.table, verdict.found, self._statistics
+        table, found, statistics = stretch.run.table, verdict.found, self._statistics
         stride, width = records_kernel.STRIDE, kernel.FOUND
         memory, shift = stretch.memory, stretch.position
         copied_from = copied_to = 0  # what is to be copied as it is
         for row in range(group.first, group.last):
             t, f = row * stride, row * width
             count, kept = table[t + records_kernel.COUNT], found[f + kernel.KEPT]
-            start = table[t] - shift
-            size = table[t + records_kernel.SIZE]
             if emptied[row] != _UNREAD:
                 statistics.records_read += count
             statistics.invalid_records += found[f + kernel.KEYLESS]
-            is_modern = table[t + records_kernel.MAGIC] == 2
-            has_horizon = bool(is_modern and table[t + records_kernel.ATTRIBUTES] & _HORIZON)
-            needs_horizon = (
-                is_modern and not has_horizon and (found[f + kernel.TOMBSTONES] or row in marks)
-            )
+            if not kept and emptied[row] != _STAYS_EMPTY:
+                continue
+            start, size = table[t] - shift, table[t + records_kernel.SIZE]
             newest = table[t + records_kernel.MAX_TIMESTAMP]
-            if kept == 0 and not is_modern and emptied[row] == _STAYS_EMPTY:
-                # Kafka gives up a log here, since old formats have no empty batches: the batch that
-                # ends this round is left as it is instead.
-                kept = count
-            if kept and kept == count and not needs_horizon:
+            last_offset = (
+                table[t + records_kernel.BASE_OFFSET] + table[t + records_kernel.LAST_OFFSET_DELTA]
+            )
+            is_modern = table[t + records_kernel.MAGIC] == 2
+            horizon = None
+            if is_modern and table[t + records_kernel.ATTRIBUTES] & _HORIZON:
+                horizon = table[t + records_kernel.BASE_TIMESTAMP]
+            needs_horizon = horizon is None and (found[f + kernel.TOMBSTONES] or row in marks)
+            if kept == count and kept and is_modern and not needs_horizon:
                 if copied_to != start:
                     self.out += memory[copied_from:copied_to]
                     copied_from = start
                 copied_to = start + size
                 position = self.position + len(self.out) + start - copied_from
-            elif kept or emptied[row] == _STAYS_EMPTY:
+            else:
                 self.out += memory[copied_from:copied_to]
                 copied_from = copied_to = 0
                 position = self.position + len(self.out)
-                if not kept:
-                    self._empty(_batch(stretch, t))
-                elif is_modern:
-                    horizon = None
-                    if needs_horizon:
-                        horizon = rules.now + rules.delete_retention_ms
-                    elif has_horizon:
-                        horizon = table[t + records_kernel.BASE_TIMESTAMP]
-                    first = found[f + kernel.FIRST]
+                if needs_horizon:
+                    horizon = rules.now + rules.delete_retention_ms
+                first = found[f + kernel.FIRST]
+                if not is_modern:
+                    keep = verdict.keep[first : first + count]
+                    if not kept:
+                        # Kafka gives a log up here, since old formats have no empty batches: the
+                        # batch that ends this round stays whole instead.
+                        keep, kept = bytearray(b"\x01" * count), count
+                    last_offset, newest = self._modernise(stretch, start, size, keep, horizon)
+                elif kept:
                     newest = self._rebuild(stretch, group, row, verdict.keep, first, kept, horizon)
                 else:
-                    keep = verdict.keep[found[f + kernel.FIRST] :][:count]
-                    newest = self._rebuild_old(stretch, start, size, keep)
+                    self._empty(_batch(stretch, t))
                 size = self.position + len(self.out) - position
-            else:
-                continue
-            last_offset = (
-                table[t + records_kernel.BASE_OFFSET] + table[t + records_kernel.LAST_OFFSET_DELTA]
-            )
             self._indexes.add(position, last_offset, newest)
             statistics.records_written += kept
             statistics.bytes_written += size
@@ -269,20 +265,24 @@ class Filtering:
         self.out += batch
         return newest
 
-    def _rebuild_old(self, stretch: Stretch, start: int, size: int, keep: bytearray) -> int:
-        """The same of a compressed message set of v0 or v1."""
-        batch = LegacyBatch(stretch.memory, start, size, start)
-        records = [record for record, stays in zip(batch.records(), keep, strict=True) if stays]
-        kind = batch.timestamp_type
+    def _modernise(
+        self, stretch: Stretch, start: int, size: int, keep: bytearray, horizon: int | None
+    ) -> tuple[int, int]:
+        """A message set of v0 or v1, as a batch of v2 from its first record that stays to its last;
+        the last offset and the newest timestamp."""
+        old = LegacyBatch(stretch.memory, start, size, start)
+        records = [record for record, stays in zip(old.records(), keep, strict=True) if stays]
+        is_append_time = old.timestamp_type == "LogAppendTime"
         made = build_batch(
             records,
-            magic=batch.magic,
-            codec=batch.codec,
-            timestamp_type=kind,
-            log_append_time=batch.max_timestamp if kind == "LogAppendTime" else NO_TIMESTAMP,
+            codec=old.codec,
+            timestamp_type="LogAppendTime" if is_append_time else "CreateTime",
+            log_append_time=old.max_timestamp if is_append_time else NO_TIMESTAMP,
+            delete_horizon_ms=horizon,
         )
         self.out += made
-        return LegacyBatch(memoryview(made), 0, len(made), 0).max_timestamp
+        new = DefaultBatch(memoryview(made), 0, len(made), 0)
+        return new.last_offset, new.max_timestamp
 
     def _empty(self, batch: DefaultBatch) -> None:
         self.out += empty_batch(
