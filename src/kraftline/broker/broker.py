@@ -8,10 +8,10 @@ from kraftline.broker.authorization import Authorizer
 from kraftline.broker.auto_topics import AutoTopics
 from kraftline.broker.cache import MetadataCache
 from kraftline.broker.coordinators.groups.coordinator import GroupCoordinator
+from kraftline.broker.coordinators.transactions.coordinator import TransactionCoordinator
 from kraftline.broker.fetch_sessions import FetchSessions
 from kraftline.broker.meters import TopicMeters
 from kraftline.broker.partitions import Partitions
-from kraftline.broker.producer_ids import ProducerIds
 from kraftline.broker.quotas import ClientQuotas
 from kraftline.config.effective import Config
 from kraftline.controller.controller import Controller
@@ -30,6 +30,7 @@ class Broker:
         partitions: Partitions,
         controller: Controller,
         groups: GroupCoordinator,
+        transactions: TransactionCoordinator,
         clock: Callable[[], int],
         authorizer: Authorizer | None = None,
         quotas: ClientQuotas | None = None,
@@ -41,14 +42,13 @@ class Broker:
         self.partitions = partitions
         self.controller = controller
         self.groups = groups
+        self.transactions = transactions
         self.clock = clock
         self.authorizer = authorizer
         self.quotas = quotas or ClientQuotas(config, clock)
         self.meters = TopicMeters(cache)
         self.auto_topics = AutoTopics(controller, config)
-        self.producer_ids = ProducerIds(
-            controller, node_id, lambda: cache.image.cluster.broker_epoch(node_id)
-        )
+        self.producer_ids = transactions.producer_ids
         self.fetch_sessions = FetchSessions(
             config.whole("max.incremental.fetch.session.cache.slots"), clock
         )

@@ -22,11 +22,13 @@ from kraftline.broker.assignments import DirectoryAssignments
 from kraftline.broker.broker import Broker
 from kraftline.broker.cache import MetadataCache
 from kraftline.broker.coordinators.groups.coordinator import GroupCoordinator
+from kraftline.broker.coordinators.transactions.coordinator import TransactionCoordinator
 from kraftline.broker.cordoned import cordoned_of
 from kraftline.broker.dynamic_configs import DynamicConfigs
 from kraftline.broker.lifecycle import Lifecycle
 from kraftline.broker.meters import RequestMeters
 from kraftline.broker.partitions import Partitions
+from kraftline.broker.producer_ids import ProducerIds
 from kraftline.broker.quotas import ClientQuotas
 from kraftline.broker.registration_tracker import RegistrationTracker
 from kraftline.broker.registry import controller_modules
@@ -270,12 +272,19 @@ class Node:
         authorizer = self.security.authorizer
         quotas = ClientQuotas(self.config, _now)
         groups = GroupCoordinator(self.config, cache, partitions, _now)
+        producer_ids = ProducerIds(
+            self.controller, self.node_id, lambda: cache.image.cluster.broker_epoch(self.node_id)
+        )
+        transactions = TransactionCoordinator(
+            self.config, cache, partitions, groups, producer_ids, _now
+        )
         self.loader.prepare = partitions.prepare
         await self.loader.install_publishers(
             [
                 cache,
                 partitions,
                 groups.shards,
+                transactions.shards,
                 self._dynamic,
                 quotas,
                 *(() if authorizer is None else (authorizer,)),
@@ -292,6 +301,7 @@ class Node:
             partitions=partitions,
             controller=self.controller,
             groups=groups,
+            transactions=transactions,
             clock=_now,
             authorizer=authorizer,
             quotas=quotas,

@@ -7,10 +7,11 @@
 - Fewer replicas in sync than min.insync.replicas: NOT_ENOUGH_REPLICAS, for acks -1 only.
 - Internal topics are written by this broker alone (and by whoever calls itself its admin client).
 - A wrong leader is told the right one from version 10 on.
-- Records of a transaction are refused with what Kafka says while its coordinator is away.
+- Records of a transaction go into partitions that its coordinator knows of. From version 12 on it
+  gets to know of them here; clients of older versions have told it before.
 
 Records are views into the frame, and done with when `answer` returns: what it returns may wait,
-the records may not.
+the records may not, unless they are copied.
 """
 
 from __future__ import annotations
@@ -24,8 +25,24 @@ from typing import Final
 import msgspec
 
 from kraftline.broker.context import Context
+from kraftline.broker.coordinators.transactions.transitions import Producer
+from kraftline.broker.coordinators.transactions.verification import (
+    Client,
+    Verdicts,
+    Write,
+    verify,
+)
 from kraftline.broker.leaders import current_leader, endpoint
 from kraftline.broker.partition import Partition, Turn
+from kraftline.broker.produce_transactions import (
+    Verified,
+    client_of,
+    copied,
+    is_transactional,
+    is_worth_waiting,
+    told,
+    writes_of,
+)
 from kraftline.metadata.access import Operation, Resource
 from kraftline.metadata.image import MetadataImage
 from kraftline.metadata.topic_names import is_internal
@@ -54,7 +71,6 @@ _TAKES_ZSTD: Final = 7
 _ZSTD: Final = 4
 _ATTRIBUTES: Final = 22  # the low byte of a batch's attributes
 _MAGIC: Final = 16
-_TRANSACTIONAL: Final = 0x10
 _HEADER: Final = 61
 
 _length = struct.Struct(">i").unpack_from  # of a batch, behind its base offset
@@ -70,8 +86,31 @@ class _Written(msgspec.Struct, frozen=True, gc=False):
 def answer(
     request: ProduceRequest, context: Context
 ) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
+    if not is_transactional(request):
+        return _write(request, context, None, None)
+    id = request.transactional_id
+    if id is None or not context.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, id):
+        refused = _refusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        return _write(request, context, refused, None)
+    client = client_of(context.version)
+    if client is not Client.ADDS and not context.broker.verifies_transactions:
+        return _write(request, context, None, None)
+    writes, who = writes_of(request, context)
+    if who is None:
+        return _write(request, context, None, None)
+    verdicts = verify(context.broker.transactions, id, who, client, writes.values())
+    if isinstance(verdicts, dict) and not is_worth_waiting(verdicts, client):
+        return _write(request, context, None, Verified(who, writes, verdicts))
+    return _write_later(copied(request), context, verdicts, client, who, writes)
+
+
+def _write(
+    request: ProduceRequest,
+    context: Context,
+    refused: PartitionProduceResponse | None,
+    verified: Verified | None,
+) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
     image = context.broker.cache.image
-    refused = _request_error(request, context)
     written: list[_Written] = []
     topics = []
     for topic in _once(request.topic_data):
@@ -92,7 +131,7 @@ def answer(
             if unknown is not None:
                 responses.append(msgspec.structs.replace(unknown, index=each.index))
                 continue
-            made = _append(name, each, request, context, image, written)
+            made = _append(name, each, request, context, image, written, verified)
             meter = context.broker.meters.of(name)
             meter.produces += 1
             if made.error_code:
@@ -141,22 +180,34 @@ def _once(topics: tuple[TopicProduceData, ...]) -> Iterable[TopicProduceData]:
     return found.values()
 
 
-def _request_error(request: ProduceRequest, context: Context) -> PartitionProduceResponse | None:
-    """What is wrong with all of a request."""
-    transactional = any(
-        each.records is not None
-        and len(each.records) > _ATTRIBUTES
-        and each.records[_MAGIC] == 2
-        and each.records[_ATTRIBUTES] & _TRANSACTIONAL
-        for topic in request.topic_data
-        for each in topic.partition_data
+async def _write_later(
+    request: ProduceRequest,
+    context: Context,
+    verdicts: Verdicts | Awaitable[Verdicts],
+    client: Client,
+    who: Producer,
+    writes: dict[tuple[str, int], Write],
+) -> ProduceResponse | None:
+    """Once the coordinator has said what it has to say, asked several times if need be."""
+    config, id = context.broker.config, request.transactional_id
+    assert id is not None
+    longest = min(
+        config.whole("add.partitions.to.txn.retry.backoff.max.ms"),
+        config.whole("request.timeout.ms"),
     )
-    if transactional and (
-        request.transactional_id is None
-        or not context.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, request.transactional_id)
-    ):
-        return _refusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    return None
+    pause = config.whole("add.partitions.to.txn.retry.backoff.ms") / 1000
+    deadline = asyncio.get_running_loop().time() + longest / 1000
+    while True:
+        if not isinstance(verdicts, dict):
+            verdicts = await verdicts
+        if not is_worth_waiting(verdicts, client) or asyncio.get_running_loop().time() >= deadline:
+            break
+        await asyncio.sleep(pause)
+        verdicts = verify(context.broker.transactions, id, who, client, writes.values())
+    response = _write(request, context, None, Verified(who, writes, verdicts))
+    if response is None or isinstance(response, ProduceResponse):
+        return response
+    return await response
 
 
 def _refusal(
@@ -178,6 +229,7 @@ def _append(
     context: Context,
     image: MetadataImage,
     written: list[_Written],
+    verified: Verified | None,
 ) -> PartitionProduceResponse:
     index, records = data.index, data.records
     partitions = context.broker.partitions
@@ -186,6 +238,12 @@ def _append(
         return _refusal(partition, index=index)
     if not records:
         return _refusal(ErrorCode.INVALID_RECORD, index=index)
+    write = None if verified is None else verified.writes.get((name, index))
+    if verified is not None and write is not None:
+        verdict = verified.verdicts.get((name, index))
+        if verdict is not None:
+            error, message = told(verdict, context.version)
+            return _refusal(error, message, index=index)
     if request.acks not in (-1, 0, 1):
         whole = len(records) >= _HEADER and len(records) >= 12 + _length(records, 8)[0]
         error = ErrorCode.INVALID_REQUIRED_ACKS if whole else ErrorCode.INVALID_RECORD
@@ -194,8 +252,6 @@ def _append(
         attributes = records[_ATTRIBUTES]
         if attributes & 7 == _ZSTD and context.version < _TAKES_ZSTD:
             return _refusal(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, index=index)
-        if attributes & _TRANSACTIONAL and context.broker.verifies_transactions:
-            return _unverified(index)
     if is_internal(name) and context.client_id != _ADMIN_CLIENT:
         return _refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, index=index)
     if not isinstance(partition, Partition):
@@ -206,6 +262,17 @@ def _append(
     if request.acks == -1 and partition.isr_size < partition.min_isr:
         return _refusal(
             ErrorCode.NOT_ENOUGH_REPLICAS, index=index, log_start_offset=log.start_offset
+        )
+    verifications = context.broker.transactions.verifications
+    if (
+        verified is not None
+        and write is not None
+        and verifications.is_out_of_order(write, verified.who)
+    ):
+        return _refusal(
+            ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+            index=index,
+            log_start_offset=log.start_offset,
         )
     try:
         appended = log.append(records, partition.leader_epoch)
@@ -228,6 +295,8 @@ def _append(
         _logger.error("%s", problem)
         return _refusal(problem.code, index=index)
     partition.advanced()
+    if verified is not None and write is not None:
+        verifications.appended(name, index, verified.who.id)
     if appended.rolled:
         partitions.flush_later(partition)
     written.append(_Written(partition, appended))
@@ -239,16 +308,6 @@ def _append(
         base_offset=appended.first_offset,
         log_append_time_ms=appended.log_append_time,
         log_start_offset=appended.log_start_offset,
-    )
-
-
-def _unverified(index: int) -> PartitionProduceResponse:
-    """No coordinator can say that the partition is in the transaction."""
-    return _refusal(
-        ErrorCode.NOT_ENOUGH_REPLICAS,
-        "Unable to verify the partition has been added to the transaction. Underlying error: "
-        "COORDINATOR_NOT_AVAILABLE",
-        index=index,
     )
 
 
