@@ -19,6 +19,7 @@ from typing import Final
 
 import msgspec
 
+from kraftline.broker.cleaning import CleanerThreads
 from kraftline.broker.partition import Partition
 from kraftline.broker.upkeep import Upkeep
 from kraftline.config.effective import Config
@@ -72,6 +73,7 @@ class Partitions(MetadataPublisher):
         self._all: dict[tuple[str, int], Partition] = {}
         self._offline: set[tuple[str, int]] = set()
         self._upkeep = Upkeep(tuple(logs.values()), config)
+        self.cleaner_threads = CleanerThreads(tuple(logs.values()), config)
         # Told the id of a directory that has gone offline.
         self.on_directory_failure: Callable[[Uuid], None] | None = None
 
@@ -138,6 +140,7 @@ class Partitions(MetadataPublisher):
         if not self.first_published:
             self.first_published = True
             self._upkeep.start(self._directory_failed)
+            self.cleaner_threads.start()
 
     def on_controller_change(self, leader: LeaderAndEpoch) -> None:
         """Makes no difference here."""
@@ -145,6 +148,7 @@ class Partitions(MetadataPublisher):
     async def close(self) -> None:
         """The logs are closed by whoever opened them."""
         await self._upkeep.stop()
+        await self.cleaner_threads.stop()
         await asyncio.to_thread(self.threads.shutdown)
 
     def flush_later(self, partition: Partition) -> None:

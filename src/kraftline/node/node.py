@@ -357,6 +357,7 @@ class Node:
         )
         for logs in self._logs.all:
             logs.keep_producers(config.whole("producer.id.expiration.ms"))
+        self.broker.partitions.cleaner_threads.reconfigure(config)
         settings = node_settings(config)
         for listener in self.listeners:
             listener.limits = limits_of(config, settings, listener.name)

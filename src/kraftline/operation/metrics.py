@@ -10,6 +10,7 @@ from kraftline.broker.meters import RequestMeter, TopicMeter, quantile
 from kraftline.broker.partition import Partition
 from kraftline.metadata.image import MetadataImage
 from kraftline.metadata.image.topics import TopicsImage
+from kraftline.operation.cleaner_metrics import cleaner_metrics
 from kraftline.operation.exposition import Family, Sample, one
 from kraftline.operation.process import process_metrics
 from kraftline.operation.sources import Sources
@@ -41,6 +42,8 @@ def families(sources: Sources) -> Iterator[Family]:
     yield from _server(sources)
     yield from _requests(sources)
     yield from _logs(sources)
+    partitions = sources.broker.partitions
+    yield from cleaner_metrics(partitions.cleaner_threads, tuple(partitions.logs.values()))
     yield from process_metrics()
 
 

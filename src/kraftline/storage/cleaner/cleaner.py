@@ -7,6 +7,7 @@ on; a log that is deleted meanwhile is forgotten.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import threading
@@ -100,12 +101,12 @@ class Cleaner:
 
     def uncleanable_bytes(self, logs: Logs) -> int:
         """How many bytes of a directory would be cleaned if they could be."""
-        now = self._clock()
-        return sum(
-            dirt_of(log, self._first_dirty.get(log), now).dirty_bytes
-            for log in tuple(self.uncleanable)
-            if log.disk is logs.disk and not log.is_closed
-        )
+        now, found = self._clock(), 0
+        for log in tuple(self.uncleanable):
+            if log.disk is logs.disk and not log.is_closed:
+                with contextlib.suppress(OSError, KraftlineError):  # it is there for a reason
+                    found += dirt_of(log, self._first_dirty.get(log), now).dirty_bytes
+        return found
 
     def run_round(self, offset_map: OffsetMap, stop: threading.Event, thread: str = "") -> bool:
         """Clean one log, if one is due; whether one was. Nothing that a log has wrong is raised."""
