@@ -27,8 +27,6 @@ async def answer(request: AddOffsetsToTxnRequest, context: Context) -> AddOffset
     if not context.may(Operation.READ, Resource.GROUP, request.group_id):
         raise Refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, None)
     number = broker.groups.shards.partition_of(request.group_id)
-    if not id:
-        raise Refusal(ErrorCode.INVALID_REQUEST, None)
     if number is None:
         raise Refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE, None)
     who = Producer(request.producer_id, request.producer_epoch)

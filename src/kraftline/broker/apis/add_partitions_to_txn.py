@@ -82,8 +82,6 @@ async def _one(asked: AddPartitionsToTxnTransaction, context: Context) -> _Error
         return dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED) | errors
     who = Producer(asked.producer_id, asked.producer_epoch)
     try:
-        if not id:
-            raise Refusal(ErrorCode.INVALID_REQUEST, None)
         if asked.verify_only:
             missing = context.broker.transactions.missing(id, who, partitions)
             return dict.fromkeys(partitions, ErrorCode.NONE) | dict.fromkeys(

@@ -27,8 +27,6 @@ def answer(request: EndTxnRequest, context: Context) -> EndTxnResponse | Awaitab
     id = request.transactional_id
     if not context.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, id):
         raise Refusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, None)
-    if not id:
-        raise Refusal(ErrorCode.INVALID_REQUEST, None)
     version = BUMPS_EPOCHS if context.version >= _BUMPS_EPOCHS else 0
     who = Producer(request.producer_id, request.producer_epoch)
     then = context.broker.transactions.end(id, who, request.committed, version)

@@ -95,7 +95,7 @@ class TransactionCoordinator:
         """A producer begins with a transactional id: its producer id and epoch."""
         new_id: int | None = None
         while True:
-            state = self.shards.of(id)
+            state = self._of(id)
             old = state.transactions.get(id)
             try:
                 if old is None:
@@ -118,7 +118,7 @@ class TransactionCoordinator:
         self, id: str, who: Producer, partitions: Collection[tuple[str, int]], client_version: int
     ) -> Awaitable[None] | None:
         """Partitions are to have records of the transaction."""
-        state = self.shards.of(id)
+        state = self._of(id)
         new = with_partitions(_known(state, id), who, partitions, client_version, self._clock())
         return None if new is None else state.write(new, self._log_version)
 
@@ -126,7 +126,7 @@ class TransactionCoordinator:
         self, id: str, who: Producer, partitions: Collection[tuple[str, int]]
     ) -> list[tuple[str, int]]:
         """The partitions that the producer's transaction does not have."""
-        known = _known(self.shards.of(id), id)
+        known = _known(self._of(id), id)
         check_has(known, who)
         return [each for each in partitions if each not in known.partitions]
 
@@ -139,12 +139,17 @@ class TransactionCoordinator:
         except NeedsProducerId:
             return self._end_with_new_id(id, who, is_commit, client_version)
 
+    def _of(self, id: str) -> TransactionsState:
+        if not id:
+            raise Refusal(ErrorCode.INVALID_REQUEST, None)
+        return self.shards.of(id)
+
     # Ends
 
     def _end(
         self, id: str, who: Producer, is_commit: bool, client_version: int, new_id: int | None
     ) -> Producer | Awaitable[Producer]:
-        state = self.shards.of(id)
+        state = self._of(id)
         old = _known(state, id)
         new = ended(old, who, is_commit, client_version, self._clock(), new_id)
         if new is None:
