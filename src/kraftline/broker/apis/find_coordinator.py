@@ -30,7 +30,7 @@ from kraftline.schema.api.find_coordinator import (
 from kraftline.schema.coordinator.frame import OFFSETS, TRANSACTIONS
 
 _BATCHED: Final = 4
-# Told before version 4 only.
+# From version 4 on a key's own error is told without any.
 _MESSAGES: Final = {
     ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
     ErrorCode.GROUP_AUTHORIZATION_FAILED: "Group authorization failed.",
@@ -70,26 +70,30 @@ def failed(
     request: FindCoordinatorRequest, error: ErrorCode, context: Context
 ) -> FindCoordinatorResponse:
     nobody = _Found(error)
+    message = _MESSAGES.get(error, error.name)
     if context.version >= _BATCHED:
         return FindCoordinatorResponse(
-            coordinators=tuple(_coordinator(key, nobody) for key in request.coordinator_keys)
+            coordinators=tuple(
+                _coordinator(key, nobody, message) for key in request.coordinator_keys
+            )
         )
     return FindCoordinatorResponse(
         error_code=error,
-        error_message=_MESSAGES.get(error, error.name),
+        error_message=message,
         node_id=nobody.node,
         host=nobody.host,
         port=nobody.port,
     )
 
 
-def _coordinator(key: str, found: _Found) -> Coordinator:
+def _coordinator(key: str, found: _Found, message: str = "") -> Coordinator:
     return Coordinator(
         key=key,
         node_id=found.node,
         host=found.host,
         port=found.port,
         error_code=found.error,
+        error_message=message,
     )
 
 

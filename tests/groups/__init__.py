@@ -1,0 +1,1 @@
+"""Groups and their offsets, against real Kafka and by themselves."""
