@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kraftline.broker.cache import MetadataCache
+from kraftline.broker.coordinators.groups.consumer.settings import Settings
 from kraftline.broker.coordinators.groups.state import Counts, GroupsState
 from kraftline.broker.coordinators.shard import Shard
 from kraftline.broker.coordinators.shards import Shards
@@ -29,6 +30,7 @@ class GroupCoordinator:
         self._cache = cache
         self._max_metadata = config.whole("offset.metadata.max.bytes")
         self.counts = Counts()
+        self.consumer = Settings(config)
         self.session_timeouts = range(
             config.whole("group.min.session.timeout.ms"),
             config.whole("group.max.session.timeout.ms") + 1,
@@ -43,4 +45,6 @@ class GroupCoordinator:
         return len(metadata.encode("utf-16-le", "surrogatepass")) > 2 * self._max_metadata
 
     def _state(self, shard: Shard[GroupsState]) -> GroupsState:
-        return GroupsState(shard, self._config, lambda: self._cache.image, self.counts)
+        return GroupsState(
+            shard, self._config, lambda: self._cache.image, self.counts, self.consumer
+        )

@@ -12,6 +12,9 @@ import msgspec
 from kraftline.broker.coordinators.groups.classic.group import ClassicGroup
 from kraftline.broker.coordinators.groups.classic.rebalancing import Rebalancing
 from kraftline.broker.coordinators.groups.classic.records import empty_group_record, group_from
+from kraftline.broker.coordinators.groups.consumer.desk import Desk
+from kraftline.broker.coordinators.groups.consumer.group import CONSUMER_GROUP_KEYS
+from kraftline.broker.coordinators.groups.consumer.settings import Settings
 from kraftline.broker.coordinators.groups.group import Group
 from kraftline.broker.coordinators.groups.offsets import NEVER, Committed, Offsets, tombstones
 from kraftline.broker.coordinators.shard import Shard
@@ -52,6 +55,7 @@ class GroupsState(State):
         config: Config,
         image: Callable[[], MetadataImage],
         counts: Counts,
+        consumer: Settings,
     ) -> None:
         self.shard = shard
         self.counts = counts
@@ -62,6 +66,7 @@ class GroupsState(State):
         self.offsets = Offsets()
         self.is_loaded = False
         self.rebalancing = Rebalancing(self)
+        self.desk = Desk(self, consumer)
         self._retention_ms = config.whole("offsets.retention.minutes") * 60_000
         self._check_ms = config.whole("offsets.retention.check.interval.ms")
         self._tasks: set[asyncio.Task[None]] = set()
@@ -69,6 +74,7 @@ class GroupsState(State):
             LegacyOffsetCommitKey: self._replay_offset,
             OffsetCommitKey: self._replay_offset,
             GroupMetadataKey: self._replay_classic,
+            **dict.fromkeys(CONSUMER_GROUP_KEYS, self.desk.replay),
         }
 
     def classic_group(self, group_id: str) -> ClassicGroup:
@@ -118,9 +124,11 @@ class GroupsState(State):
         for group in tuple(self.groups.values()):
             if isinstance(group, ClassicGroup):
                 self.rebalancing.resume(group)
+        self.desk.loaded()
         self.timers.set(_EXPIRY, self._check_ms, self._expire)
 
     def metadata_changed(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        self.desk.metadata_changed(delta, image)
         if delta.topics is None:
             return
         for topic in delta.topics.deleted.values():

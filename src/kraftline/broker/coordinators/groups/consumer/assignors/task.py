@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TypeAlias
 
 import msgspec
@@ -28,5 +28,5 @@ class Task(msgspec.Struct, frozen=True, gc=False):
 
     members: Mapping[str, Wish]
     partitions: Mapping[Uuid, int]
-    taken: Mapping[Uuid, frozenset[int]]
+    taken: Mapping[Uuid, Collection[int]]
     is_even: bool

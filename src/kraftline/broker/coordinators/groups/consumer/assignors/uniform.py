@@ -33,7 +33,7 @@ def _even(task: Task) -> dict[str, Assigned]:
     count = 0
     for topic in in_topic_order(topics, room=room_of_copy(len(topics))):
         partitions = task.partitions[topic]
-        taken = task.taken.get(topic, frozenset())
+        taken = task.taken.get(topic, ())
         free += [(topic, each) for each in range(partitions) if each not in taken]
         count += partitions
     found, unfilled = _kept(task, order, topics, count, free)

@@ -1,0 +1,82 @@
+"""What is configured for consumer groups: of the broker, and of a group over it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final
+
+from kraftline.broker.coordinators.groups.consumer.assignors import ASSIGNORS
+from kraftline.config.effective import Config
+from kraftline.config.values import BadConfig
+from kraftline.metadata.image import MetadataImage
+from kraftline.metadata.image.configs import GROUP
+
+
+class Migration(Enum):
+    """Which groups with members may move to the other protocol."""
+
+    BIDIRECTIONAL = "bidirectional"
+    UPGRADE = "upgrade"
+    DOWNGRADE = "downgrade"
+    DISABLED = "disabled"
+
+    @property
+    def is_upgrade(self) -> bool:
+        return self in (Migration.BIDIRECTIONAL, Migration.UPGRADE)
+
+    @property
+    def is_downgrade(self) -> bool:
+        return self in (Migration.BIDIRECTIONAL, Migration.DOWNGRADE)
+
+
+class Settings:
+    """`assignors` are by name, the default first."""
+
+    def __init__(self, config: Config) -> None:
+        self._session = _Range(config, "session.timeout.ms")
+        self._heartbeat = _Range(config, "heartbeat.interval.ms")
+        self._assignment = _Range(config, "assignment.interval.ms")
+        self.max_size = config.whole("group.consumer.max.size")
+        self.classic_max_size = config.whole("group.max.size")
+        self.regex_refresh_ms = config.whole("group.consumer.regex.refresh.interval.ms")
+        self.migration = Migration(config.text("group.consumer.migration.policy").lower())
+        self.assignors = tuple(config.texts("group.consumer.assignors"))
+        for name in self.assignors:
+            if name not in ASSIGNORS:
+                raise BadConfig.said(
+                    _ASSIGNORS,
+                    f"{name} is none of the assignors that this node has: {', '.join(ASSIGNORS)}",
+                )
+
+    def session_ms(self, group_id: str, image: MetadataImage) -> int:
+        return self._session.of(_given(group_id, image))
+
+    def heartbeat_ms(self, group_id: str, image: MetadataImage) -> int:
+        return self._heartbeat.of(_given(group_id, image))
+
+    def assignment_ms(self, group_id: str, image: MetadataImage) -> int:
+        return self._assignment.of(_given(group_id, image))
+
+
+class _Range:
+    """One time: what the broker says, and between which bounds a group may say otherwise."""
+
+    def __init__(self, config: Config, name: str) -> None:
+        self._name = f"consumer.{name}"
+        self._default = config.whole(f"group.consumer.{name}")
+        self._least = config.whole(f"group.consumer.min.{name}")
+        self._most = config.whole(f"group.consumer.max.{name}")
+
+    def of(self, given: Mapping[str, str]) -> int:
+        text = given.get(self._name)
+        if text is None:
+            return self._default
+        return min(max(int(text), self._least), self._most)
+
+
+def _given(group_id: str, image: MetadataImage) -> Mapping[str, str]:
+    return image.configs.of(GROUP, group_id)
+
+
+_ASSIGNORS: Final = "group.consumer.assignors"

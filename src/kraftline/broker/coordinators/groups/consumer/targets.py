@@ -1,0 +1,71 @@
+"""A new target for a group: what each member is to have, and the records that say so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kraftline.broker.coordinators.groups.consumer import records
+from kraftline.broker.coordinators.groups.consumer.assignors import Assignor
+from kraftline.broker.coordinators.groups.consumer.assignors.task import Assigned, Task, Wish
+from kraftline.broker.coordinators.groups.consumer.group import NOTHING, ConsumerGroup
+from kraftline.broker.coordinators.groups.consumer.member import Member
+from kraftline.broker.coordinators.groups.consumer.subscriptions import topics_of
+from kraftline.broker.coordinators.state import Change
+from kraftline.metadata.image.topics import TopicsImage
+from kraftline.schema.uuids import Uuid
+
+
+def may_assign(assigned_at: int, interval_ms: int, now: int) -> bool:
+    """Targets follow one another at some distance: who joins meanwhile waits for the next."""
+    return assigned_at == 0 or interval_ms == 0 or now >= assigned_at + interval_ms
+
+
+def new_target(
+    group: ConsumerGroup,
+    epoch: int,
+    assignor: Assignor,
+    member: Member,
+    *,
+    is_even: bool,
+    topics: TopicsImage,
+    now: int,
+) -> tuple[list[Change], Assigned]:
+    """With `member` as it will be, in the place of an earlier one of its instance. The records, and
+    what this member is to have."""
+    ids: dict[frozenset[str], frozenset[Uuid]] = {}
+    before = group.statics.get(member.instance_id) if member.instance_id is not None else None
+    wishes: dict[str, Wish] = {}
+    for each in group.members.values():
+        wishes[each.member_id] = _wish(each, group.target(each.member_id), group, topics, ids)
+    inherited = group.target(member.member_id)
+    if before is not None and before != member.member_id:
+        inherited = group.target(before)
+        wishes.pop(before, None)
+    wishes[member.member_id] = _wish(member, inherited, group, topics, ids)
+    found = assignor(Task(wishes, _counts(ids, topics), group.taken, is_even))
+    changes = []
+    for member_id in wishes:
+        new = found.get(member_id, NOTHING)
+        if new != group.targets.get(member_id):
+            changes.append(records.target(group.group_id, member_id, new))
+    changes.append(records.target_epoch(group.group_id, epoch, now))
+    return changes, found.get(member.member_id, NOTHING)
+
+
+def _wish(
+    member: Member,
+    target: Assigned,
+    group: ConsumerGroup,
+    topics: TopicsImage,
+    ids: dict[frozenset[str], frozenset[Uuid]],
+) -> Wish:
+    names = topics_of(member, group.resolved)
+    wanted = ids.get(names)
+    if wanted is None:  # most members subscribe to the same topics
+        wanted = frozenset(id for name in names if (id := topics.ids.get(name)) is not None)
+        ids[names] = wanted
+    return Wish(wanted, target, member.instance_id)
+
+
+def _counts(ids: Mapping[frozenset[str], frozenset[Uuid]], topics: TopicsImage) -> dict[Uuid, int]:
+    return {id: len(topics.by_id[id].partitions) for id in frozenset().union(*ids.values())}
