@@ -13,7 +13,7 @@ help:  ## this list
 
 setup: $(STAMP)  ## a virtual environment with everything in it
 
-$(STAMP): pyproject.toml setup.py constraints.txt src/kraftline/records/_kernel.py src/kraftline/schema/_wire.py
+$(STAMP): pyproject.toml setup.py constraints.txt src/kraftline/records/_kernel.py src/kraftline/schema/_wire.py src/kraftline/storage/cleaner/_kernel.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Kraftline needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)

@@ -9,6 +9,7 @@ KERNELS = {
     "kraftline.records._kernel": "src/kraftline/records/_kernel.py",
     "kraftline.records._typed": "src/kraftline/records/_typed.py",
     "kraftline.schema._wire": "src/kraftline/schema/_wire.py",
+    "kraftline.storage.cleaner._kernel": "src/kraftline/storage/cleaner/_kernel.py",
 }
 
 try:
