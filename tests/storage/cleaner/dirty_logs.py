@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from kraftline.records import Codec, Record, build_batch, empty_batch
 from kraftline.records.control import build_end_txn_batch
+from kraftline.records.record import TimestampType
 from kraftline.storage.log import LogConfig, Origin, PartitionLog, Stopped, log_config
 from kraftline.storage.segment_write import write_segment
 from tests.storage.log.logs import NOW, Clock
@@ -228,15 +229,14 @@ def old_formats(directory: Path) -> None:
     base, made = 0, []
     for n in range(90):
         magic, codec = n % 2, Codec.NONE if n % 3 else Codec(1 + n // 3 % 3)
+        kind: TimestampType = "CreateTime" if magic else "NoTimestampType"
         records = []
         for _ in range(pick.randint(1, 8)):
             value = None if pick.random() < 0.15 else pick.randbytes(pick.randint(0, 60))
-            kind = "CreateTime" if magic else "NoTimestampType"
             time = NOW - 5000 + pick.randint(0, 4000) if magic else -1
             key = b"key-%d" % pick.randrange(70)
             records.append(Record(offset, time, key, value, timestamp_type=kind))
             offset += 1
-        kind = "CreateTime" if magic else "NoTimestampType"
         made.append(build_batch(records, magic=magic, codec=codec, timestamp_type=kind))
         if n % 15 == 14:
             path = directory / f"{base:020d}.log"
