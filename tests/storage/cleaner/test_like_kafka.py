@@ -4,35 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kraftline.records import Batch, batches
-from kraftline.storage.cleaner.choosing import dirt_of
-from kraftline.storage.cleaner.cleaning import Cleaned, Cleaning
-from kraftline.storage.cleaner.offset_map import OffsetMap
 from tests.storage.cleaner.dirty_logs import STORIES, Story, opened, write_chapter
 from tests.storage.cleaner.kafkas_cleaner import KafkasCleaner
+from tests.storage.cleaner.rounds import clean
 from tests.storage.log.logs import NOW, Clock
 
 pytestmark = pytest.mark.oracle
-
-
-@pytest.fixture(scope="module")
-def kafkas() -> Iterator[KafkasCleaner]:
-    with KafkasCleaner() as cleaner:
-        yield cleaner
-
-
-def clean(story: Story, directory: Path, clock: Clock, checkpoint: int | None) -> Cleaned:
-    """What our cleaner does in a round."""
-    log = opened(story, directory, clock)
-    dirt = dirt_of(log, checkpoint, clock.now)
-    cleaned = Cleaning(log, dirt, OffsetMap(story.memory, 0.9), clock.now).run()
-    log.close()
-    return cleaned
 
 
 def headers(batch: Batch) -> dict[str, object]:
@@ -90,7 +72,9 @@ def test_a_cleaned_log_is_kafkas(story: Story, kafkas: KafkasCleaner, tmp_path: 
         said = kafkas.clean(
             theirs, story.settings, clock.now, checkpoint=checkpoint, memory=story.memory
         )
-        cleaned = clean(story, ours, clock, checkpoint)
+        log = opened(story, ours, clock)
+        cleaned = clean(log, checkpoint, clock.now, story.memory)
+        log.close()
         compare(ours, theirs, story.packed)
         counted = cleaned.statistics
         assert cleaned.end == said["cleanedTo"]

@@ -132,9 +132,11 @@ class Cleaner:
             found: tuple[PartitionLog, Dirt] | None = None
             for log in self._compacted():
                 dirt = self._dirt(log, now)
-                if dirt is None or dirt.is_empty:
+                if dirt is None:
                     continue
                 delay = max(delay, dirt.delay_ms)
+                if dirt.is_empty:
+                    continue
                 dirtiest = max(dirtiest, dirt.ratio)
                 is_due = dirt.is_due(log.config.min_cleanable_dirty_ratio)
                 if is_due and (found is None or dirt.ratio > found[1].ratio):
