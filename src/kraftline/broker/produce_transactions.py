@@ -101,7 +101,10 @@ def writes_of(
             whose.add(Producer(id, epoch))
             writes[name, each.index] = Write(name, each.index, sequence, partition)
     if len(whose) > 1:
-        raise Refusal(ErrorCode.INVALID_PRODUCER_ID_MAPPING, None)
+        raise Refusal(
+            ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+            "Transactional records contained more than one producer ID",
+        )
     return writes, whose.pop() if whose else None
 
 

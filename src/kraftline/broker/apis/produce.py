@@ -43,6 +43,7 @@ from kraftline.broker.produce_transactions import (
     told,
     writes_of,
 )
+from kraftline.controller.refusal import Refusal
 from kraftline.metadata.access import Operation, Resource
 from kraftline.metadata.image import MetadataImage
 from kraftline.metadata.topic_names import is_internal
@@ -95,7 +96,10 @@ def answer(
     client = client_of(context.version)
     if client is not Client.ADDS and not context.broker.verifies_transactions:
         return _write(request, context, None, None)
-    writes, who = writes_of(request, context)
+    try:
+        writes, who = writes_of(request, context)
+    except Refusal as refusal:
+        return _write(request, context, _refusal(refusal.code, refusal.message), None)
     if who is None:
         return _write(request, context, None, None)
     verdicts = verify(context.broker.transactions, id, who, client, writes.values())
