@@ -103,7 +103,7 @@ def _of(
         state = context.broker.groups.shards.of(group_id)
         group = state.groups.get(group_id)
         if group is not None:
-            group.check_fetch(wanted.member_id or "", wanted.member_epoch)
+            group.check_fetch(wanted.member_id, wanted.member_epoch)
     except Refusal as refusal:
         return _error(wanted, refusal.code, context)
     topics = context.broker.cache.image.topics

@@ -74,7 +74,7 @@ class Group(Protocol):
     ) -> CheckPartition | None:
         """May this member commit offsets? Where it depends on the partition, what checks one."""
 
-    def check_fetch(self, member_id: str, epoch: int) -> None:
+    def check_fetch(self, member_id: str | None, epoch: int) -> None:
         """May this member read what the group has committed?"""
 
     def check_offset_delete(self) -> None:

@@ -292,7 +292,7 @@ class ClassicGroup(Group):
             raise Refusal(ErrorCode.REBALANCE_IN_PROGRESS, None)
         return None
 
-    def check_fetch(self, member_id: str, epoch: int) -> None:
+    def check_fetch(self, member_id: str | None, epoch: int) -> None:
         if self.phase is Phase.DEAD:
             raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.group_id} is in dead state.")
 
