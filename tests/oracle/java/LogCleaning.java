@@ -22,9 +22,9 @@ import org.apache.kafka.storage.internals.utils.Throttler;
 import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 
 /**
- * Kafka's own cleaner on directories of partitions that a clean stop has left. "clean" cleans one
- * at a time that is given, in Kafka's package to reach what its cleaner threads call; "choose" says
- * which of several it would clean first, and what of it.
+ * Kafka's own cleaner on directories of partitions. "clean" cleans one at a time that is given, in
+ * Kafka's package to reach what its cleaner threads call; "choose" says which of several it would
+ * clean first, and what of it; "open" only opens one, after a clean stop or any other, and closes it.
  */
 public class LogCleaning {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -64,6 +64,7 @@ public class LogCleaning {
             switch (ask.get("op").asText()) {
                 case "clean" -> clean(ask, logs.get(0), clock, now, answer);
                 case "choose" -> choose(logs, clock, answer);
+                case "open" -> answer.put("end", logs.get(0).logEndOffset());
                 default -> throw new IllegalArgumentException(ask.toString());
             }
         } finally {
@@ -78,10 +79,11 @@ public class LogCleaning {
             config.put(each.getKey(), each.getValue().asText());
         }
         UnifiedLog log = UnifiedLog.create(
-            new File(ask.get("directory").asText()), new LogConfig(config), 0L, Long.MAX_VALUE, scheduler,
+            new File(ask.get("directory").asText()), new LogConfig(config), 0L,
+            ask.path("recoveryPoint").asLong(Long.MAX_VALUE), scheduler,
             new BrokerTopicStats(), clock, 900_000,
             new ProducerStateManagerConfig(86_400_000, false), 600_000, new LogDirFailureChannel(1),
-            true, Optional.empty());
+            ask.path("isClean").asBoolean(true), Optional.empty());
         log.updateHighWatermark(log.logEndOffset());
         return log;
     }

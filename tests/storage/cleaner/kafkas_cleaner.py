@@ -36,6 +36,13 @@ class KafkasCleaner(LineProgram):
             }
         )
 
+    def open(
+        self, directory: Path, config: Mapping[str, str], now: int, recovery_point: int
+    ) -> int:
+        """Open what a crash left, bring it in order and close it; the log's end."""
+        log = _log(directory, config) | {"isClean": False, "recoveryPoint": recovery_point}
+        return cast(int, self.ask({"op": "open", "logs": [log], "now": now})["end"])
+
     def choose(self, logs: Sequence[tuple[Path, Mapping[str, str]]], now: int) -> dict[str, Json]:
         """Which of the logs of a directory it would clean first, by the checkpoint there."""
         asked = [_log(directory, config) for directory, config in logs]
