@@ -8,7 +8,10 @@ from __future__ import annotations
 import time
 from typing import Any, TypeVar
 
+import msgspec
+
 from kraftline.records import Record, build_batch
+from kraftline.records.framing import batches
 from kraftline.schema.api.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
@@ -24,6 +27,7 @@ from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.schema.api.fetch import FetchResponse
 from kraftline.schema.api.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kraftline.schema.api.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from kraftline.schema.coordinator.frame import CoordinatorTopic, decode_key, decode_value
 from kraftline.schema.types import Message
 from kraftline.schema.uuids import Uuid
 from tests.broker.comparing import Broker
@@ -32,8 +36,14 @@ from tests.broker.stories import fetch, offsets, produce, wanted
 Topic = tuple[str, Uuid]
 M = TypeVar("M", bound=Message)
 
-_PRODUCERS = {"producer_id"}
-_TIMES = {"transaction_start_time_ms", "last_timestamp"}
+_PRODUCERS = {"producer_id", "previous_producer_id", "next_producer_id"}
+_TIMES = {
+    "commit_timestamp",
+    "last_timestamp",
+    "transaction_last_update_timestamp_ms",
+    "transaction_start_time_ms",
+    "transaction_start_timestamp_ms",
+}
 _SOON = 30.0
 
 
@@ -128,6 +138,35 @@ class Teller(Broker):
         if version >= 5 and answer.error_code == ErrorCode.NONE:
             return told, (answer.producer_id, answer.producer_epoch)
         return told, who
+
+    def log(self, topic: CoordinatorTopic, *names: str) -> list[object]:
+        """The records of a coordinator's topic that name one of these: keys, versions, values."""
+        found: list[object] = []
+        offset = 0
+        while True:
+            where = topic.name, Uuid(bytes(16))
+            asked = fetch(where, wanted(offset=offset), version=12)
+            [data] = self.ask_for(FetchResponse, asked, 12).responses[0].partitions
+            assert data.error_code == ErrorCode.NONE, data
+            if not data.records:
+                return found
+            for batch in batches(data.records):
+                offset = batch.next_offset
+                if batch.is_control:
+                    continue
+                for record in batch.records():
+                    assert record.key is not None
+                    key = decode_key(topic, record.key)
+                    if not any(name in names for name in msgspec.structs.astuple(key)):
+                        continue
+                    value, version = None, None
+                    if record.value is not None:
+                        value, version = decode_value(topic, key.SPEC.key, record.value)
+                    writer = self.plain(batch.producer_id, "producer_id"), batch.producer_epoch
+                    is_in_transaction = batch.is_transactional
+                    found.append(
+                        (self.plain(key), version, self.plain(value), writer, is_in_transaction)
+                    )
 
     def look(self, topic: Topic, partition: int = 0) -> list[object]:
         """What can be seen of a partition: offsets of both isolations, producers, records."""

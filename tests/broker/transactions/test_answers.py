@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.broker.running import Running, running
-from tests.broker.transactions.stories import STORIES
+from tests.broker.transactions import offset_stories, stories
 from tests.broker.transactions.telling import Teller
 from tests.oracle.kafka import HOST, KraftCluster
 
@@ -19,7 +19,9 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield node
 
 
-@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
+@pytest.mark.parametrize(
+    "story", (*stories.STORIES, *offset_stories.STORIES), ids=lambda story: story.__name__
+)
 def test_kafka_answers_the_same(
     story: Callable[[Teller], list[object]], kafka_4_3: KraftCluster, ours: Running
 ) -> None:
