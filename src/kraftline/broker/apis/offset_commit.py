@@ -18,9 +18,14 @@ from typing import Final
 
 from kraftline.broker.context import Context
 from kraftline.broker.coordinators.groups.group import Group
-from kraftline.broker.coordinators.groups.offsets import NEVER, Committed, commit_record
+from kraftline.broker.coordinators.groups.offsets import (
+    NEVER,
+    Committed,
+    commit_pair,
+    offset_keys,
+)
 from kraftline.broker.coordinators.groups.state import GroupsState
-from kraftline.broker.coordinators.state import Change
+from kraftline.broker.coordinators.shard import Pair
 from kraftline.controller.refusal import Refusal
 from kraftline.metadata.access import Operation, Resource
 from kraftline.metadata.image.topics import TopicsImage
@@ -159,18 +164,22 @@ def _commit(
             state.rebalancing.committed(group, request.member_id)
     now = state.shard.clock()
     expires_at = NEVER if request.retention_time_ms == -1 else now + request.retention_time_ms
-    changes: list[Change] = []
+    commits: list[tuple[str, int, Committed]] = []
+    pairs: list[Pair] = []
     answers: list[tuple[_Topic, list[OffsetCommitResponsePartition]]] = []
     for topic, partitions in wanted:
         of_topic = []
+        name, topic_id = topic.name, topic.topic_id
+        key_of = offset_keys(request.group_id, name)
         for each in partitions:
+            number = each.partition_index
             metadata = each.committed_metadata or ""
             error = _OK
             if metadata and coordinator.is_too_large(metadata):
                 error = ErrorCode.OFFSET_METADATA_TOO_LARGE.value
             elif check is not None:
                 try:
-                    check(topic.name, topic.topic_id, each.partition_index)
+                    check(name, topic_id, number)
                 except Refusal as refusal:
                     error = refusal.code.value
             if error == _OK:
@@ -180,15 +189,13 @@ def _commit(
                     metadata,
                     now,
                     expires_at,
-                    topic.topic_id,
+                    topic_id,
                 )
-                changes.append(
-                    commit_record(request.group_id, topic.name, each.partition_index, committed)
-                )
-            of_topic.append(OffsetCommitResponsePartition(each.partition_index, error))
+                commits.append((name, number, committed))
+                pairs.append(commit_pair(key_of(number), committed))
+            of_topic.append(OffsetCommitResponsePartition(number, error))
         answers.append((topic, of_topic))
-    settled = state.shard.write(changes)
-    coordinator.counts.commits += len(changes)
+    settled = state.commit(request.group_id, commits, pairs) if commits else None
     for topic, of_topic in answers:
         _tell(told, topic, of_topic)
     return settled

@@ -11,13 +11,14 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from kraftline.broker.coordinators.state import Change, Producer, State
 from kraftline.broker.partition import Partition, Turn
 from kraftline.controller.refusal import Refusal
-from kraftline.records.record import Codec, Record
-from kraftline.records.write import build_batch
+from kraftline.records.compression import compress
+from kraftline.records.record import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Codec
+from kraftline.records.write import frame_batch, varint
 from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.schema.coordinator.frame import CoordinatorTopic, encode_key, encode_value
 from kraftline.storage.log import AppendRefused, LogProblem
@@ -25,6 +26,8 @@ from kraftline.storage.log.batch_fields import Origin
 from kraftline.storage.log.partition_log import Appended
 
 S = TypeVar("S", bound=State)
+# A key and its value, as the log has them. No value: what the key names is gone.
+Pair: TypeAlias = tuple[bytes, bytes | None]
 
 _logger = logging.getLogger(__name__)
 # Records of one batch, where they need not be all or none: small ones, far below what a batch may
@@ -44,6 +47,7 @@ class Shard(Generic[S]):
         partition: Partition,
         clock: Callable[[], int],
         threads: Executor,
+        flush_later: Callable[[Partition], None],
         codec: Codec = Codec.NONE,
     ) -> None:
         self.topic = topic
@@ -55,6 +59,7 @@ class Shard(Generic[S]):
         self.is_closed = False
         self.failure: Exception | None = None
         self._threads = threads
+        self._flush_later = flush_later
         self._codec = codec
         self._unasked: set[asyncio.Future[None]] = set()
 
@@ -73,35 +78,48 @@ class Shard(Generic[S]):
         for that before anybody is told. A Refusal says why nothing was written."""
         if not changes:
             return None
-        now = self.clock()
         topic = self.topic
-        records = [
-            Record(
-                offset=at,
-                timestamp=now,
-                key=encode_key(topic, change.key),
-                value=None
-                if change.value is None
-                else encode_value(topic, change.value, change.version),
-            )
-            for at, change in enumerate(changes)
-        ]
-        if producer is None:
-            data = build_batch(records, codec=self._codec)
-        else:
-            data = build_batch(
-                records,
-                codec=self._codec,
-                producer_id=producer.id,
-                producer_epoch=producer.epoch,
-                is_transactional=True,
-            )
-        appended = self.append(bytearray(data))
+        appended = self.append_pairs(
+            [
+                (
+                    encode_key(topic, change.key),
+                    None
+                    if change.value is None
+                    else encode_value(topic, change.value, change.version),
+                )
+                for change in changes
+            ],
+            self.clock(),
+            producer,
+        )
         state = self.state
         assert state is not None
         for change in changes:
             state.replay(change, producer)
         return self.settled(appended)
+
+    def append_pairs(
+        self, pairs: Sequence[Pair], now: int, producer: Producer | None = None
+    ) -> Appended:
+        """Append a batch of keys with their values, as they are in the log; whoever does replays
+        what they say."""
+        body = _encoded(pairs)
+        codec = self._codec
+        if codec:
+            body = compress(codec, body)
+        data = frame_batch(
+            body,
+            count=len(pairs),
+            base_offset=0,
+            last_offset=len(pairs) - 1,
+            base_timestamp=now,
+            max_timestamp=now,
+            codec=codec,
+            producer_id=NO_PRODUCER_ID if producer is None else producer.id,
+            producer_epoch=NO_PRODUCER_EPOCH if producer is None else producer.epoch,
+            is_transactional=producer is not None,
+        )
+        return self.append(bytearray(data))
 
     def write_unasked(self, changes: Sequence[Change]) -> None:
         """Append records that nobody waits for, as many as they are: what cannot be appended is
@@ -142,6 +160,8 @@ class Shard(Generic[S]):
         except LogProblem as problem:
             raise Refusal(ErrorCode.NOT_COORDINATOR, None) from problem
         partition.advanced()
+        if appended.rolled:
+            self._flush_later(partition)
         return appended
 
     def settled(self, appended: Appended) -> Awaitable[None] | None:
@@ -172,3 +192,15 @@ class Shard(Generic[S]):
         self.is_closed = True
         if self.state is not None:
             self.state.close()
+
+
+def _encoded(pairs: Sequence[Pair]) -> bytes:
+    """Records of one time, without headers, at offsets that follow each other."""
+    out: list[bytes] = []
+    for at, (key, value) in enumerate(pairs):
+        parts = [b"\0\0", varint(at), varint(len(key)), key]
+        parts += (b"\1",) if value is None else (varint(len(value)), value)
+        parts.append(b"\0")
+        record = b"".join(parts)
+        out += (varint(len(record)), record)
+    return b"".join(out)

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from kraftline.broker.coordinators.loading import Loading, LoadingStopped, load
 from kraftline.broker.coordinators.placing import partition_for
@@ -26,6 +26,7 @@ from kraftline.schema.coordinator.frame import CoordinatorTopic
 
 _logger = logging.getLogger(__name__)
 S = TypeVar("S", bound=State)
+_KEPT: Final = 100_000
 
 
 class Shards(MetadataPublisher, Generic[S]):
@@ -50,6 +51,9 @@ class Shards(MetadataPublisher, Generic[S]):
         self._codec = codec
         self._all: dict[int, Shard[S]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        # Of keys that were asked for lately: a hash of Java's is slow work here.
+        self._placed: dict[str, int] = {}
+        self._placed_in = 0
 
     @property
     def name(self) -> str:
@@ -64,7 +68,15 @@ class Shards(MetadataPublisher, Generic[S]):
     def partition_of(self, key: str) -> int | None:
         """The partition of a group or a transactional id; None where there is no topic yet."""
         count = self.partition_count
-        return partition_for(key, count) if count else None
+        if count != self._placed_in:
+            self._placed.clear()
+            self._placed_in = count
+        number = self._placed.get(key)
+        if number is None and count:
+            if len(self._placed) >= _KEPT:
+                self._placed.clear()
+            number = self._placed[key] = partition_for(key, count)
+        return number
 
     def of(self, key: str) -> S:
         """The state that has a group or a transactional id; a Refusal where it is not here."""
@@ -123,7 +135,12 @@ class Shards(MetadataPublisher, Generic[S]):
                 return
             self._drop(number)
         shard: Shard[S] = Shard(
-            self.topic, partition, self._clock, self._partitions.threads, self._codec
+            self.topic,
+            partition,
+            self._clock,
+            self._partitions.threads,
+            self._partitions.flush_later,
+            self._codec,
         )
         self._all[number] = shard
         if partition.log.start_offset == partition.log.end_offset:

@@ -7,7 +7,8 @@ does not replace it, whenever its transaction ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -20,13 +21,20 @@ from kraftline.schema.coordinator.group.legacy_offset_commit import (
 from kraftline.schema.coordinator.group.offset_commit import OffsetCommitKey, OffsetCommitValue
 from kraftline.schema.types import ZERO
 from kraftline.schema.uuids import Uuid
+from kraftline.schema.wire import Writer
 
+_offset = struct.Struct(">hqi").pack
+_offset_with_expiry = struct.Struct(">hqh").pack
+_times = struct.Struct(">qq").pack
+_time = struct.Struct(">q").pack
+_length = struct.Struct(">h").pack
+_number = struct.Struct(">i").pack
 _NEWEST: Final = 4
 _WITH_EXPIRY: Final = 1  # the one version that has a place for it
 NEVER: Final = -1
 
 
-class Committed(msgspec.Struct, frozen=True, gc=False):
+class Committed(msgspec.Struct, gc=False):
     """An offset of a group; `expires_at` is -1 unless the client asked for a time of its own. With
     `topic_id` zero it counts for whatever topic has the name. `order` grows with the log."""
 
@@ -131,6 +139,21 @@ class Offsets:
         of_group = self._open.setdefault(group, {})
         of_group.setdefault((topic, partition), set()).add(producer.id)
 
+    def commit(self, group: str, commits: Sequence[tuple[str, int, Committed]]) -> None:
+        """What `replay` does with the records of these offsets, without making them first."""
+        topics = self.of.get(group)
+        if topics is None:
+            topics = self.of[group] = {}
+        for topic, partition, committed in commits:
+            self._order += 1
+            committed.order = self._order
+            partitions = topics.get(topic)
+            if partitions is None:
+                partitions = topics[topic] = {}
+            if partition not in partitions:
+                self.count += 1
+            partitions[partition] = committed
+
     def end_transaction(self, producer: Producer, *, is_committed: bool) -> None:
         for (group, topic, partition), committed in self.pending.pop(producer.id, {}).items():
             self._close(group, topic, partition, producer.id)
@@ -175,6 +198,42 @@ class Offsets:
             del of_group[topic, partition]
             if not of_group:
                 del self._open[group]
+
+
+def commit_pair(key: bytes, committed: Committed) -> tuple[bytes, bytes]:
+    """The record of an offset, as the log has it: what `commit_record` says, made by hand, since
+    this is most of what a coordinator writes. `key` is that of `offset_key`."""
+    metadata = committed.metadata
+    if committed.expires_at != NEVER:
+        note = metadata.encode()
+        return key, b"".join(
+            (
+                _offset_with_expiry(_WITH_EXPIRY, committed.offset, len(note)),
+                note,
+                _times(committed.committed_at, committed.expires_at),
+            )
+        )
+    note = b"\1"
+    if metadata:
+        out = Writer()
+        out.compact_string(metadata)
+        note = out.getvalue()
+    topic_id = committed.topic_id
+    return key, b"".join(
+        (
+            _offset(_NEWEST, committed.offset, committed.leader_epoch),
+            note,
+            _time(committed.committed_at),
+            b"\0" if topic_id == ZERO else b"\1\0\x10" + topic_id,
+        )
+    )
+
+
+def offset_keys(group: str, topic: str) -> Callable[[int], bytes]:
+    """What gives the key of a partition's offset, as the log has it."""
+    one, two = group.encode(), topic.encode()
+    head = b"".join((b"\0\1", _length(len(one)), one, _length(len(two)), two))
+    return lambda partition: head + _number(partition)
 
 
 def commit_record(group: str, topic: str, partition: int, committed: Committed) -> Change:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -17,7 +17,7 @@ from kraftline.broker.coordinators.groups.consumer.group import CONSUMER_GROUP_K
 from kraftline.broker.coordinators.groups.consumer.settings import Settings
 from kraftline.broker.coordinators.groups.group import Group
 from kraftline.broker.coordinators.groups.offsets import NEVER, Committed, Offsets, tombstones
-from kraftline.broker.coordinators.shard import Shard
+from kraftline.broker.coordinators.shard import Pair, Shard
 from kraftline.broker.coordinators.state import Change, Producer, State
 from kraftline.broker.coordinators.timers import Timers
 from kraftline.config.effective import Config
@@ -89,6 +89,21 @@ class GroupsState(State):
         made = self.groups[group_id]
         assert isinstance(made, ClassicGroup)
         return made
+
+    def commit(
+        self,
+        group_id: str,
+        commits: Sequence[tuple[str, int, Committed]],
+        pairs: Sequence[Pair],
+    ) -> Awaitable[None] | None:
+        """As writing the records of offsets, whose keys and values are made already."""
+        now = commits[0][2].committed_at
+        appended = self.shard.append_pairs(pairs, now)
+        self.offsets.commit(group_id, commits)
+        if group_id not in self.groups:
+            self.groups[group_id] = ClassicGroup(group_id, now)
+        self.counts.commits += len(commits)
+        return self.shard.settled(appended)
 
     def delete(self, group: Group) -> list[Change]:
         """The records that delete a group with all of its offsets."""
