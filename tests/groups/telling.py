@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import msgspec
 
-from kraftline.records import batches
+from kraftline.errors import Truncated
+from kraftline.records import Batch, batches
 from kraftline.schema.api.fetch import FetchPartition, FetchRequest, FetchTopic
 from kraftline.schema.api.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kraftline.schema.api.join_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     JoinGroupResponse,
+)
+from kraftline.schema.api.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
 )
 from kraftline.schema.api.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from kraftline.schema.codec import encode
@@ -35,6 +41,7 @@ class Groups(Broker):
     def __init__(self, address: tuple[str, int]) -> None:
         super().__init__(address)
         self._groups: list[str] = []
+        self._began: int | None = None
         self._random: dict[str, str] = {}
         self._asked: dict[str, tuple[Message, int]] = {}
 
@@ -47,7 +54,10 @@ class Groups(Broker):
             found = self.message(request, 6)
             assert isinstance(found, FindCoordinatorResponse)
             if not found.coordinators[0].error_code:
-                return own
+                break
+        if self._began is None:
+            self._began = self._end()
+        return own
 
     def send(self, client: str, request: Message, version: int) -> None:
         """Ask without waiting for the answer, which `hear` gives."""
@@ -80,12 +90,12 @@ class Groups(Broker):
     def records(self) -> list[object]:
         """What the log has of the story's groups, in order."""
         written: list[object] = []
-        offset = 0
-        while True:
-            data = self._fetch(offset)
-            if not data:
-                return written
-            for batch in batches(data):
+        offset = self._began
+        if offset is None:
+            return []
+        end = self._end()
+        while offset < end:
+            for batch in whole_batches(self._fetch(offset)):
                 offset = batch.next_offset
                 if batch.is_control:
                     continue
@@ -100,6 +110,25 @@ class Groups(Broker):
                         message, version = decode_value(OFFSETS, key.SPEC.key, record.value)
                         value = version, self.plain(message)
                     written.append((type(key).__name__, self.plain(key), value))
+        return written
+
+    def _end(self) -> int:
+        """Where the log of all groups ends."""
+        request = ListOffsetsRequest(
+            replica_id=-1,
+            topics=(
+                ListOffsetsTopic(
+                    name=OFFSETS.name,
+                    partitions=(ListOffsetsPartition(partition_index=0, timestamp=-1),),
+                ),
+            ),
+        )
+        while True:
+            answer: Any = self.message(request, 7)
+            [told] = answer.topics[0].partitions
+            if not told.error_code:
+                end: int = told.offset
+                return end
 
     def _fetch(self, offset: int) -> bytes:
         request = FetchRequest(
@@ -118,6 +147,14 @@ class Groups(Broker):
         answer: Any = self.message(request, 12)
         [topic] = answer.responses
         return bytes(topic.partitions[0].records or b"")
+
+
+def whole_batches(data: bytes) -> Iterator[Batch]:
+    """Those of a fetch, whose last may be cut."""
+    try:
+        yield from batches(data)
+    except Truncated:
+        return
 
 
 Story: TypeAlias = "Callable[[Groups], list[object]]"
