@@ -193,10 +193,20 @@ class LogFiles:
         self, found: Found, max_bytes: int, up_to: int | None, at_least_one: bool
     ) -> FileRange:
         """What is read from a batch on, below an offset (None: to the end)."""
+        try:
+            return self._range(found, max_bytes, up_to, at_least_one)
+        except FileNotFoundError:
+            raise OffsetOutOfRange(f"{self.name} no longer has what was asked for") from None
+        except OSError as error:
+            raise self.disk.failed(error, f"reading {self.name}") from error
+
+    def _range(
+        self, found: Found, max_bytes: int, up_to: int | None, at_least_one: bool
+    ) -> FileRange:
         segment, start = found.segment, found.position
         end = segment.size
         if up_to is not None:
-            following = self.segments.following(segment)
+            following = found.segments.following(segment)
             if following is None or up_to < following.base_offset:
                 bound = segment.find(up_to)
                 end = end if bound is None else bound[0]
@@ -207,9 +217,8 @@ class LogFiles:
 
     def aborted(self, found: Found, given: FileRange, offset: int, end: int) -> list[AbortedTxn]:
         """The aborted transactions that a consumer of a range has to know."""
-        segments = self.segments
-        bound = reading.upper_bound(segments, found, given.length, end)
-        return reading.aborted_in(segments, found, offset, bound)
+        bound = reading.upper_bound(found, given.length, end)
+        return reading.aborted_from(found.segments, found.slot, offset, bound)
 
     # Slow work, one at a time
 

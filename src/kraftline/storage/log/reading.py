@@ -39,8 +39,10 @@ NOTHING = FileRange(None, 0, 0)
 
 
 class Found(msgspec.Struct, frozen=True, gc=False):
-    """A batch of `size` bytes, at a position in a segment; `slot` is the segment's number."""
+    """A batch of `size` bytes, at a position in a segment; `slot` is the segment's number in the
+    list `segments`, which may be another by now."""
 
+    segments: Segments
     slot: int
     segment: Segment
     position: int
@@ -58,12 +60,12 @@ def find(segments: Segments, offset: int, recent: RecentlyRead) -> Found | None:
         if segment is not segments.active:
             recent.touch(segment)
         if place is not None:
-            return Found(slot, segment, *place)
+            return Found(segments, slot, segment, *place)
         slot += 1
     return None
 
 
-def upper_bound(segments: Segments, found: Found, length: int, end_offset: int) -> int:
+def upper_bound(found: Found, length: int, end_offset: int) -> int:
     """An offset that a range surely ends before or at, by the index."""
     index = found.segment.offsets
     end = found.position + length
@@ -72,17 +74,13 @@ def upper_bound(segments: Segments, found: Found, length: int, end_offset: int) 
         slot = 1  # as in Kafka, whose search never looks at the first entry itself
     if slot < len(index.positions):
         return index.base_offset + index.relative_offsets[slot]
-    following = segments.following(found.segment)
+    following = found.segments.following(found.segment)
     return end_offset if following is None else following.base_offset
 
 
-def aborted_in(segments: Segments, found: Found, start: int, end: int) -> list[AbortedTxn]:
-    """The aborted transactions that touch offsets from start to end (exclusive)."""
-    return aborted_from(segments, found.slot, start, end)
-
-
 def aborted_from(segments: Segments, slot: int, start: int, end: int) -> list[AbortedTxn]:
-    """The same, beginning with the segment of that number."""
+    """The aborted transactions that touch offsets from start to end (exclusive); `slot` is the
+    number of the segment that start is in."""
     collected: list[AbortedTxn] = []
     for segment in segments.all[max(slot, 0) :]:
         some, is_complete = aborted_between(segment.aborted(), start, end)

@@ -9,6 +9,7 @@ somebody reads it.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import random
 import struct
@@ -109,9 +110,17 @@ class Segment:
     @property
     def file(self) -> OpenFile:
         """The open `.log`; whoever holds it can read on, whatever becomes of the segment."""
-        if self._file is None:
-            self._file = OpenFile(self.path(), os.O_RDWR if self.indexes else os.O_RDONLY)
-        return self._file
+        file = self._file
+        if file is None:
+            opened = None
+            with contextlib.suppress(FileNotFoundError):
+                opened = OpenFile(self.path(), os.O_RDWR if self.indexes else os.O_RDONLY)
+            with _pinning:
+                # What was pinned meanwhile counts: by now the name may be another segment's.
+                file = self._file = self._file or opened
+        if file is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.path())
+        return file
 
     def let_go(self) -> None:
         """Forget what reading has opened and loaded. Of a closed segment."""
@@ -255,12 +264,15 @@ class Segment:
         """The offset index, built again where its file is not fit to be read."""
         if self.indexes is not None:
             return self.indexes.offsets
-        if self._index is None:
+        index = self._index
+        if index is None:
             try:
-                self._index = offset_index.read_offset_index(self.path(FileKind.OFFSET_INDEX))
+                loaded = offset_index.read_offset_index(self.path(FileKind.OFFSET_INDEX))
             except (BadData, NotKafka):
-                self._index = self._rebuilt().offsets
-        return self._index
+                loaded = self._rebuilt().offsets
+            with _pinning:
+                index = self._index = loaded if self._index is None else self._index
+        return index
 
     @property
     def times(self) -> TimeIndex:
@@ -289,9 +301,12 @@ class Segment:
     def aborted(self) -> list[AbortedTxn]:
         if self._aborted is None:
             try:
-                self._aborted = list(read_txn_index(self.path(FileKind.TXN_INDEX)))
+                found = list(read_txn_index(self.path(FileKind.TXN_INDEX)))
             except NotKafka:
-                self._aborted = []
+                found = []
+            with _pinning:
+                if self._aborted is None:
+                    self._aborted = found
         return self._aborted
 
     def find(self, offset: int) -> tuple[int, int] | None:

@@ -5,6 +5,7 @@ So a reader searches one consistent list, whatever is rolled or deleted meanwhil
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_right
 from collections.abc import Iterable
 
@@ -49,11 +50,15 @@ class RecentlyRead:
     def __init__(self, most: int = 128) -> None:
         self.most = most
         self._kept: dict[Segment, None] = {}
+        self._lock = threading.Lock()
 
     def touch(self, segment: Segment) -> None:
-        self._kept.pop(segment, None)
-        self._kept[segment] = None
-        if len(self._kept) > self.most:
-            oldest = next(iter(self._kept))
-            del self._kept[oldest]
+        oldest = None
+        with self._lock:
+            self._kept.pop(segment, None)
+            self._kept[segment] = None
+            if len(self._kept) > self.most:
+                oldest = next(iter(self._kept))
+                del self._kept[oldest]
+        if oldest is not None:
             oldest.let_go()
