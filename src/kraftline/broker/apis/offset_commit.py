@@ -178,10 +178,7 @@ def _commit(
             if metadata and coordinator.is_too_large(metadata):
                 error = ErrorCode.OFFSET_METADATA_TOO_LARGE.value
             elif check is not None:
-                try:
-                    check(name, topic_id, number)
-                except Refusal as refusal:
-                    error = refusal.code.value
+                check(name, topic_id, number)  # one that may not be is one too many
             if error == _OK:
                 committed = Committed(
                     each.committed_offset,

@@ -31,7 +31,7 @@ class Kind(Enum):
 
 
 # Raises a Refusal for a partition (topic, id of the topic, number) that the member that commits
-# does not own in the epoch that it names; the others of the request are committed.
+# does not own in the epoch that it names; nothing of the request is committed then.
 CheckPartition: TypeAlias = Callable[[str, Uuid, int], None]
 # From which time on the retention of an offset counts.
 Since: TypeAlias = Callable[[Committed], int]
