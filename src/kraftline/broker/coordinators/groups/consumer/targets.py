@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from kraftline.broker.coordinators.groups.consumer import records
 from kraftline.broker.coordinators.groups.consumer.assignors import Assignor
+from kraftline.broker.coordinators.groups.consumer.assignors.java_sets import in_member_order
 from kraftline.broker.coordinators.groups.consumer.assignors.task import Assigned, Task, Wish
 from kraftline.broker.coordinators.groups.consumer.group import NOTHING, ConsumerGroup
 from kraftline.broker.coordinators.groups.consumer.member import Member
@@ -44,7 +45,7 @@ def new_target(
     wishes[member.member_id] = _wish(member, inherited, group, topics, ids)
     found = assignor(Task(wishes, _counts(ids, topics), group.taken, is_even))
     changes = []
-    for member_id in wishes:
+    for member_id in in_member_order(wishes):
         new = found.get(member_id, NOTHING)
         if new != group.targets.get(member_id):
             changes.append(records.target(group.group_id, member_id, new))
