@@ -186,7 +186,7 @@ def _commit(
                     metadata,
                     now,
                     expires_at,
-                    topic_id,
+                    topic_id if expires_at == NEVER else ZERO,  # no record has a place for both
                 )
                 commits.append((name, number, committed))
                 pairs.append(commit_pair(key_of(number), committed))

@@ -117,6 +117,7 @@ class Shard(Generic[S]):
             codec=codec,
             producer_id=NO_PRODUCER_ID if producer is None else producer.id,
             producer_epoch=NO_PRODUCER_EPOCH if producer is None else producer.epoch,
+            base_sequence=0,  # of no meaning; what Kafka's coordinators write
             is_transactional=producer is not None,
         )
         return self.append(bytearray(data))

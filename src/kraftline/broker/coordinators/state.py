@@ -34,6 +34,11 @@ class State(Protocol):
         """A record has been written or read. With a `producer` it counts once its transaction is
         committed. While the partition is loaded this runs in a thread, and nobody else looks."""
 
+    def replay_raw(self, key: bytes, value: bytes | None) -> bool:
+        """While the partition is loaded: a record as the log has it, if there is a quick way with
+        its kind. False: it has to be decoded and replayed."""
+        return False
+
     def end_transaction(self, producer: Producer, *, is_committed: bool) -> None:
         """A transaction that wrote to the partition has ended."""
 

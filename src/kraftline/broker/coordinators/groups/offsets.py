@@ -30,6 +30,13 @@ _time = struct.Struct(">q").pack
 _length = struct.Struct(">h").pack
 _number = struct.Struct(">i").pack
 _NEWEST: Final = 4
+# A value of that version without a note: version, offset, leader epoch, how long the note is, when
+# it was committed, and one tagged field of 16 bytes.
+_PLAIN: Final = struct.Struct(">hqibq3s16s")
+_PLAIN_SIZE: Final = _PLAIN.size
+_read_plain = _PLAIN.unpack
+_NO_NOTE: Final = 1
+_TOPIC_ID: Final = b"\1\0\x10"
 _WITH_EXPIRY: Final = 1  # the one version that has a place for it
 NEVER: Final = -1
 
@@ -62,6 +69,8 @@ class Offsets:
         self.pending: dict[int, dict[tuple[str, str, int], Committed]] = {}
         self.count = 0
         self._order = 0
+        self._heads: dict[bytes, tuple[str, dict[int, Committed]]] = {}
+        self._ids: dict[bytes, Uuid] = {}
         # Producers with open transactions, by group and partition.
         self._open: dict[str, dict[tuple[str, int], set[int]]] = {}
 
@@ -154,6 +163,48 @@ class Offsets:
                 self.count += 1
             partitions[partition] = committed
 
+    def load(self, key: bytes, value: bytes) -> str | None:
+        """What `replay` does with a record that is read from the log; its group. None: it is not
+        as most that are written today (without a note, with a topic's id), and `replay` has to see
+        to it."""
+        if len(value) != _PLAIN_SIZE:
+            return None
+        version, offset, leader_epoch, note, when, tags, raw = _read_plain(value)
+        if version != _NEWEST or note != _NO_NOTE or tags != _TOPIC_ID:
+            return None
+        head = key[:-4]
+        found = self._heads.get(head) or self._head(head)
+        if found is None:
+            return None
+        group, partitions = found
+        topic_id = self._ids.get(raw)
+        if topic_id is None:
+            topic_id = self._ids[raw] = Uuid(raw)
+        partition = int.from_bytes(key[-4:], "big", signed=True)
+        if partition not in partitions:
+            self.count += 1
+        self._order = order = self._order + 1
+        partitions[partition] = Committed(offset, leader_epoch, "", when, NEVER, topic_id, order)
+        return group
+
+    def loaded(self) -> None:
+        """Nothing is read from the log any more."""
+        self._heads.clear()
+        self._ids.clear()
+
+    def _head(self, head: bytes) -> tuple[str, dict[int, Committed]] | None:
+        """Of a key without its partition: the group, and where its offsets of a topic go."""
+        between = 4 + int.from_bytes(head[2:4], "big")
+        if len(head) != between + 2 + int.from_bytes(head[between : between + 2], "big"):
+            return None
+        try:
+            group, topic = head[4:between].decode(), head[between + 2 :].decode()
+        except UnicodeDecodeError:
+            return None
+        partitions = self.of.setdefault(group, {}).setdefault(topic, {})
+        found = self._heads[head] = group, partitions
+        return found
+
     def end_transaction(self, producer: Producer, *, is_committed: bool) -> None:
         for (group, topic, partition), committed in self.pending.pop(producer.id, {}).items():
             self._close(group, topic, partition, producer.id)
@@ -179,6 +230,7 @@ class Offsets:
         if topics is not None and partitions is not None and partition in partitions:
             del partitions[partition]
             self.count -= 1
+            self._heads.clear()
             if not partitions:
                 del topics[topic]
                 if not topics:
@@ -224,7 +276,7 @@ def commit_pair(key: bytes, committed: Committed) -> tuple[bytes, bytes]:
             _offset(_NEWEST, committed.offset, committed.leader_epoch),
             note,
             _time(committed.committed_at),
-            b"\0" if topic_id == ZERO else b"\1\0\x10" + topic_id,
+            b"\0" if topic_id == ZERO else _TOPIC_ID + topic_id,
         )
     )
 

@@ -33,6 +33,7 @@ from kraftline.schema.coordinator.group.offset_commit import OffsetCommitKey, Of
 
 _logger = logging.getLogger(__name__)
 _EXPIRY: Final = "expiry"
+_A_TURN: Final = 2_000  # offsets that are looked at in one go
 _Replay: TypeAlias = Callable[[Any, Any, Producer | None], None]
 
 
@@ -65,6 +66,7 @@ class GroupsState(State):
         self.groups: dict[str, Group] = {}
         self.offsets = Offsets()
         self.is_loaded = False
+        self.is_closed = False
         self.rebalancing = Rebalancing(self)
         self.desk = Desk(self, consumer)
         self._retention_ms = config.whole("offsets.retention.minutes") * 60_000
@@ -101,7 +103,7 @@ class GroupsState(State):
         appended = self.shard.append_pairs(pairs, now)
         self.offsets.commit(group_id, commits)
         if group_id not in self.groups:
-            self.groups[group_id] = ClassicGroup(group_id, now)
+            self.groups[group_id] = ClassicGroup(group_id, None)
         self.counts.commits += len(commits)
         return self.shard.settled(appended)
 
@@ -130,12 +132,23 @@ class GroupsState(State):
         if replay is not None:
             replay(change.key, change.value, producer)
 
+    def replay_raw(self, key: bytes, value: bytes | None) -> bool:
+        if value is None or key[:2] != b"\0\1":
+            return False
+        group = self.offsets.load(key, value)
+        if group is None:
+            return False
+        if group not in self.groups:
+            self.groups[group] = ClassicGroup(group, None)
+        return True
+
     def end_transaction(self, producer: Producer, *, is_committed: bool) -> None:
         self.offsets.end_transaction(producer, is_committed=is_committed)
 
     def loaded(self) -> None:
         """Timers begin here."""
         self.is_loaded = True
+        self.offsets.loaded()
         for group in tuple(self.groups.values()):
             if isinstance(group, ClassicGroup):
                 self.rebalancing.resume(group)
@@ -150,6 +163,7 @@ class GroupsState(State):
             self.shard.write_unasked(self.offsets.of_topic(topic.name, topic.id))
 
     def close(self) -> None:
+        self.is_closed = True
         self.timers.close()
         for group in self.groups.values():
             group.close()
@@ -163,7 +177,7 @@ class GroupsState(State):
         self.offsets.replay(key, value, producer)
         if value is not None and key.group not in self.groups:
             # Nobody joins such a group: its offsets are all there is to it.
-            self.groups[key.group] = ClassicGroup(key.group, value.commit_timestamp)
+            self.groups[key.group] = ClassicGroup(key.group, None)
 
     def _replay_classic(
         self, key: GroupMetadataKey, value: GroupMetadataValue | None, producer: Producer | None
@@ -183,15 +197,27 @@ class GroupsState(State):
 
     def _expire(self) -> None:
         """Offsets whose retention is over go, and so do groups that have nothing left."""
+        self.spawn(self._expire_in_turns())
+
+    async def _expire_in_turns(self) -> None:
+        """Where there are many, nobody waits for all of them."""
+        looked_at = 0
+        for group in tuple(self.groups.values()):
+            if self.is_closed:
+                return
+            group_id = group.group_id
+            if self.groups.get(group_id) is group:
+                gone, is_all = self._expired_of(group)
+                changes = tombstones(group_id, gone)
+                if is_all and group.is_empty and not self.offsets.has_open_transaction(group_id):
+                    changes += group.tombstones()
+                self.counts.expirations += len(gone)
+                self.shard.write_unasked(changes)
+            looked_at += 1 + sum(map(len, self.offsets.of.get(group_id, {}).values()))
+            if looked_at > _A_TURN:
+                looked_at = 0
+                await asyncio.sleep(0)
         self.timers.set(_EXPIRY, self._check_ms, self._expire)
-        changes: list[Change] = []
-        for group in self.groups.values():
-            gone, is_all = self._expired_of(group)
-            self.counts.expirations += len(gone)
-            changes += tombstones(group.group_id, gone)
-            if is_all and group.is_empty and not self.offsets.has_open_transaction(group.group_id):
-                changes += group.tombstones()
-        self.shard.write_unasked(changes)
 
     def _expired_of(self, group: Group) -> tuple[list[tuple[str, int]], bool]:
         """What has expired, and whether that is all."""
