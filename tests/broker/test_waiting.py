@@ -241,6 +241,12 @@ def test_those_who_wait_together_share_a_flush(tmp_path: Path) -> None:
             await asyncio.gather(first, partition.flushed(7, threads))
             assert flushes in (2, 3)
             assert log.recovery_point == 7
+            # A flush that is over, while the loop has not come to telling of it.
+            log.append(batch(), 0)
+            partition._flush = asyncio.get_running_loop().create_future()
+            partition._flush.set_result(7)
+            await partition.flushed(8, threads)
+            assert log.recovery_point == 8
 
     asyncio.run(work())
     log.close()

@@ -119,14 +119,16 @@ class Partition:
         a flush; one that began before an append does not count for it."""
         log = self.log
         while log.recovery_point < offset:
-            if self._flush is None:
+            # One that is done but has not been put away yet would be awaited without an end.
+            if self._flush is None or self._flush.done():
                 self._flush = asyncio.get_running_loop().run_in_executor(threads, log.flush)
                 self._flush.add_done_callback(self._flush_done)
             # A client that goes away must not take the flush of the others with it.
             await asyncio.shield(self._flush)
 
     def _flush_done(self, flush: asyncio.Future[int]) -> None:
-        self._flush = None
+        if self._flush is flush:
+            self._flush = None
         if not flush.cancelled():
             flush.exception()  # it is told to whoever waits
 
