@@ -83,12 +83,13 @@ class RecordFile(Struct, frozen=True):
 
 class OpenFile(Struct, frozen=True):
     """A file with rows of a history table that were open after the last build. `leg` is the one
-    that goes on."""
+    that goes on, of which what is before `committed_to` is committed."""
 
     path: str  # below the table's folder
     cluster_id: str
     table: str
     leg: int | None = None
+    committed_to: int = 0
 
 
 def buckets(rows: pa.Table, count: int) -> Iterator[pa.RecordBatch]:
@@ -189,30 +190,39 @@ def _or_empty(column: pa.ListArray) -> pa.Array:
     return pa.ListArray.from_arrays(column.offsets, column.values)
 
 
-def opened_said(root: str, file: OpenFile) -> Iterator[pa.Table]:
-    """Rows of `partitions`, or of partitions in `health`, that were open."""
+def opened_rows(root: str, file: OpenFile) -> Iterator[pa.Table]:
+    """Rows of `partitions`, or of partitions in `health`, that were open, as the file has them."""
+    with (
+        open_for_reading(f"{root}/{file.path}") as source,
+        pq.ParquetFile(source, read_dictionary=["topic", "topic_id"]) as opened,
+    ):
+        for batch in opened.iter_batches(_READ_ROWS):
+            rows = pa.Table.from_batches([batch])
+            if file.table == "health":
+                rows = rows.filter(pc.is_valid(rows.column("partition")))
+            if rows.num_rows:
+                yield rows
+
+
+def opened_said(rows: pa.Table, file: OpenFile) -> pa.Table:
+    """Such rows in the shape that travels."""
     is_health = file.table == "health"
-    with open_for_reading(f"{root}/{file.path}") as source, pq.ParquetFile(source) as opened:
-        rows = opened.read()
-    if is_health:
-        rows = rows.filter(pc.is_valid(rows.column("partition")))
     kept = ("kind", "detail") if is_health else [name for name in _STATE if name != "recovery"]
     columns = {name: rows.column(name) for name in (*kept, "topic_id", "partition")}
     if not is_health:
         columns["recovery"] = rows.column("leader_recovery_state")
-    if rows.num_rows:
-        yield shaped(
-            {
-                **columns,
-                "cluster_id": file.cluster_id,
-                "leg": file.leg,
-                "offset": rows.column("valid_from_offset"),
-                "index": BEFORE_ALL,
-                "how": HEALTH if is_health else WHOLE,
-                "time": rows.column("valid_from_time").cast(pa.int64()),
-            },
-            rows.num_rows,
-        )
+    return shaped(
+        {
+            **columns,
+            "cluster_id": file.cluster_id,
+            "leg": file.leg,
+            "offset": rows.column("valid_from_offset"),
+            "index": BEFORE_ALL,
+            "how": HEALTH if is_health else WHOLE,
+            "time": rows.column("valid_from_time").cast(pa.int64()),
+        },
+        rows.num_rows,
+    )
 
 
 _STATE: Final = ROWS.names[ROWS.names.index("leader") : ROWS.names.index("kind")]

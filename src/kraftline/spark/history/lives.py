@@ -46,6 +46,11 @@ class Life(Struct, kw_only=True):
     min_isr: list[Span] = []
     configs: list[tuple[str, str | None]] = []
 
+    @property
+    def only_lasts(self) -> bool:
+        """Was it there before this build, is it there still, and is it kept as it was?"""
+        return self.opened and self.ended_at is None and not moments(self.min_isr)
+
     def holds(self, offset: int, index: int) -> bool:
         """Does what stands at that place of the log fall into this life?"""
         if (offset, index) < (self.offset, self.index):

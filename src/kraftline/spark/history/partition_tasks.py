@@ -8,14 +8,19 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec import Struct
 from msgspec.structs import replace
 
+from kraftline.lake.tables import OPEN
 from kraftline.spark.frames import frame_of
 from kraftline.spark.history import exchange
 from kraftline.spark.history.around import Around
 from kraftline.spark.history.exchange import OpenFile, RecordFile
-from kraftline.spark.history.out import tables_out
+from kraftline.spark.history.news import News, news_of
+from kraftline.spark.history.out import TablesOut, tables_out
 from kraftline.spark.history.partitions import Partitions
+from kraftline.spark.history.thing_tasks import Found
 from kraftline.spark.record_table import records_table
 from kraftline.spark.tasks import frame_of_tasks, in_words, shared_out
 
@@ -26,34 +31,46 @@ _TASK_ROWS: Final = 1_000_000
 # What a task works on at a time.
 _BUCKET_ROWS: Final = 100_000
 _OPEN_ROWS: Final = 10_000  # in a file of open rows, about
+# In place of a bucket: what was written before rows came into buckets.
+_WROTE: Final = -1
 
 
 def write_partitions(
     spark: SparkSession,
     root: str,
     records: Iterable[RecordFile],
-    arounds: Mapping[str, Around],
+    things: Found,
     opened: Iterable[OpenFile],
-    topics: pa.Table,
 ) -> list[bytes]:
-    """The tables that are made of partitions; `topics` is what is said of those. The files that
-    were written, for `added_by_table`."""
+    """The tables that are made of partitions; the files that were written, for
+    `added_by_table`."""
+    arounds, topics = things.arounds, things.topics
     mine = [file for file in records if file.type in exchange.PARTITION_TYPES]
     going_on = _going_on(opened, arounds)
+    news = None
+    if going_on:
+        news = news_of(spark, root, mine, arounds, things.lasting)
+    if news is not None:
+        topics = news.of_topics(topics)
     rows = topics.num_rows + sum(file.rows for file in mine)
     if not rows and not going_on:
         return []
     slots = spark.sparkContext.defaultParallelism
     count = max(4 * slots, rows // _BUCKET_ROWS)
-    known = spark.sparkContext.broadcast(dict(arounds))
+    known = spark.sparkContext.broadcast(arounds)
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        said: list[bytes] = []
         with tables_out(root) as out:
-            for chunks in _buckets(batches):
-                Partitions(known.value, out).replay(exchange.in_order(chunks))
-        yield pa.RecordBatch.from_arrays([pa.array(out.said(), pa.binary())], ["said"])
+            for bucket, chunks in _buckets(batches):
+                if bucket == _WROTE:
+                    said += chunks
+                else:
+                    Partitions(known.value, out).replay(exchange.in_order(chunks))
+        said += out.said()
+        yield pa.RecordBatch.from_arrays([pa.array(said, pa.binary())], ["said"])
 
-    frame = _chunks(spark, root, [*mine, *going_on], topics, count)
+    frame = _chunks(spark, _Reading(root, count, news), [*mine, *going_on], topics)
     tasks = max(slots, rows // _TASK_ROWS)
     brought = frame.repartition(tasks, "bucket").sortWithinPartitions("bucket")
     with in_words(root):
@@ -66,50 +83,76 @@ def write_partitions(
 def _going_on(opened: Iterable[OpenFile], arounds: Mapping[str, Around]) -> list[OpenFile]:
     """Files with open rows of partitions, with the leg that goes on."""
     legs = {
-        name: leg
+        name: known.leg
         for name, around in arounds.items()
-        for leg, known in around.legs.items()
+        for known in around.legs.values()
         if known.leg.continued
     }
     return [
-        replace(file, leg=legs[file.cluster_id])
+        replace(file, leg=leg.leg, committed_to=leg.committed_to or 0)
         for file in opened
-        if file.table in ("partitions", "health") and file.cluster_id in legs
+        if file.table in ("partitions", "health") and (leg := legs.get(file.cluster_id))
     ]
 
 
-def _chunks(
-    spark: SparkSession,
-    root: str,
-    files: Sequence[RecordFile | OpenFile],
-    said: pa.Table,
-    count: int,
-) -> DataFrame:
-    """All rows as chunks of buckets."""
+class _Reading(Struct, frozen=True):
+    """What tasks read by. Open rows without news are written again as they are, the others go into
+    one of `count` buckets."""
 
-    def read(file: RecordFile | OpenFile) -> Iterator[pa.Table]:
+    root: str
+    count: int
+    news: News | None
+
+    def chunks(self, files: Sequence[RecordFile | OpenFile]) -> Iterator[pa.RecordBatch]:
+        with tables_out(self.root) as out:
+            for file in files:
+                for rows in self._read(file, out):
+                    yield from exchange.buckets(rows, self.count)
+        said = out.said()
+        if said:
+            yield pa.RecordBatch.from_pydict(
+                {"bucket": [_WROTE] * len(said), "rows": said}, exchange.CHUNKS
+            )
+
+    def _read(self, file: RecordFile | OpenFile, out: TablesOut) -> Iterator[pa.Table]:
         if isinstance(file, RecordFile):
-            return exchange.records_said(f"{root}/{records_table().name}", file)
-        return exchange.opened_said(f"{root}/{file.table}", file)
+            yield from exchange.records_said(f"{self.root}/{records_table().name}", file)
+            return
+        for rows in exchange.opened_rows(f"{self.root}/{file.table}", file):
+            news = self._passed(file, rows, out)
+            if news.num_rows:
+                yield exchange.opened_said(news, file)
 
-    def chunks(mine: Sequence[RecordFile | OpenFile]) -> Iterator[pa.RecordBatch]:
-        for file in mine:
-            for rows in read(file):
-                yield from exchange.buckets(rows, count)
+    def _passed(self, file: OpenFile, rows: pa.Table, out: TablesOut) -> pa.Table:
+        """The rows that there may be news of; all others are written."""
+        if self.news is None:
+            return rows
+        has_news = pa.array(self.news.of_rows(file.cluster_id, rows))
+        rest = rows.filter(pc.invert(has_news))
+        committed = pc.less(rest.column("valid_from_offset"), file.committed_to)
+        at = rest.schema.get_field_index("committed")
+        for batch in rest.set_column(at, "committed", committed).to_batches():
+            out.write(file.table, file.cluster_id, OPEN, batch)
+        return rows.filter(has_news)
 
+
+def _chunks(
+    spark: SparkSession, by: _Reading, files: Sequence[RecordFile | OpenFile], said: pa.Table
+) -> DataFrame:
+    """All rows as chunks of buckets, and the files that were written on the way."""
     slots = spark.sparkContext.defaultParallelism
     work = shared_out(files, lambda file: 1 + getattr(file, "rows", _OPEN_ROWS), 2 * slots)
-    topics = pa.Table.from_batches(exchange.buckets(said, count), exchange.CHUNKS)
+    topics = pa.Table.from_batches(exchange.buckets(said, by.count), exchange.CHUNKS)
     frame = frame_of(spark, topics)
-    return frame.union(frame_of_tasks(spark, work, chunks, exchange.CHUNKS)) if work else frame
+    return frame.union(frame_of_tasks(spark, work, by.chunks, exchange.CHUNKS)) if work else frame
 
 
-def _buckets(batches: Iterable[pa.RecordBatch]) -> Iterator[list[bytes]]:
+def _buckets(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, list[bytes]]]:
     """Chunks, those of a bucket together."""
     rows = (
         (bucket, chunk)
         for batch in batches
         for bucket, chunk in zip(*(column.to_pylist() for column in batch.columns), strict=True)
     )
-    for _, found in groupby(rows, key=itemgetter(0)):
-        yield [chunk for _, chunk in found]
+    for bucket, found in groupby(rows, key=itemgetter(0)):
+        yield bucket, [chunk for _, chunk in found]

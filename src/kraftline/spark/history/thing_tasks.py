@@ -37,7 +37,7 @@ _FOUND: Final = pa.schema(
         *(exchange.ROWS.field(name) for name in ("offset", "index", "how", "payload")),
     ]
 )
-_WROTE, _AROUND, _SAID = "wrote", "around", "said"
+_WROTE, _AROUND, _SAID, _LASTS = "wrote", "around", "said", "lasts"
 _MOMENT: Final = ("leg", "offset", "index", "in_snapshot", "epoch", "log_time", "file", "position")
 _BEFORE_LOG: Final = ("valid_from_offset", "valid_from_time")
 
@@ -65,9 +65,16 @@ class Found:
         return found
 
     @property
+    def lasting(self) -> pa.Table:
+        """The topics of which nothing is said but that they are still there."""
+        chosen = self._rows.filter(pc.equal(self._rows.column("what"), _LASTS))
+        return chosen.select(["cluster_id", "topic_id"])
+
+    @property
     def topics(self) -> pa.Table:
         """What is said of topics, as rows before those of their partitions."""
-        chosen = self._rows.filter(pc.equal(self._rows.column("what"), _SAID))
+        what = self._rows.column("what")
+        chosen = self._rows.filter(pc.is_in(what, pa.array([_SAID, _LASTS])))
         columns = {name: chosen.column(name) for name in _FOUND.names if name != "what"}
         return exchange.shaped(
             {**columns, "partition": exchange.BEFORE_PARTITIONS}, chosen.num_rows
@@ -142,7 +149,7 @@ def _replayed(share: _Share, root: str, rows: Rows) -> tuple[Around, list[dict[s
 def _said(cluster_id: str, leg: int, how: int, said: Any) -> dict[str, Any]:
     is_life = isinstance(said, Life)
     return {
-        "what": _SAID,
+        "what": _LASTS if is_life and said.only_lasts else _SAID,
         "cluster_id": cluster_id,
         "topic_id": said.topic_id,
         "leg": leg,

@@ -37,7 +37,7 @@ def write_history(
     by_cluster = _legs(legs)
     found = write_things(spark, root, records, by_cluster, opened)
     added = added_by_table(found.wrote)
-    written = write_partitions(spark, root, records, found.arounds, opened, found.topics)
+    written = write_partitions(spark, root, records, found, opened)
     for table, files in added_by_table(written).items():
         added.setdefault(table, []).extend(files)
     return {name: added.get(name, []) for name in (*OPENED, "partitions", "changes")}
