@@ -20,7 +20,7 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 @pytest.mark.parametrize(
-    "story", (*stories.STORIES, *offset_stories.STORIES), ids=lambda story: story.__name__
+    "story", [*stories.STORIES, *offset_stories.STORIES], ids=lambda story: story.__name__
 )
 def test_kafka_answers_the_same(
     story: Callable[[Teller], list[object]], kafka_4_3: KraftCluster, ours: Running
