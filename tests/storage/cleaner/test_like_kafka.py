@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from kraftline.records import Batch, batches
-from tests.storage.cleaner.dirty_logs import STORIES, Story, opened, write_chapter
+from tests.effort import rounds
+from tests.storage.cleaner.dirty_logs import STORIES, Story, opened, random_story, write_chapter
 from tests.storage.cleaner.kafkas_cleaner import KafkasCleaner
 from tests.storage.cleaner.rounds import clean
 from tests.storage.log.logs import NOW, Clock
@@ -59,6 +60,16 @@ def compare(ours: Path, theirs: Path, packed: bool) -> None:
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
 def test_a_cleaned_log_is_kafkas(story: Story, kafkas: KafkasCleaner, tmp_path: Path) -> None:
+    clean_both(story, kafkas, tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(1, rounds(4) + 1))
+def test_any_cleaned_log_is_kafkas(seed: int, kafkas: KafkasCleaner, tmp_path: Path) -> None:
+    clean_both(random_story(seed), kafkas, tmp_path)
+
+
+def clean_both(story: Story, kafkas: KafkasCleaner, tmp_path: Path) -> None:
+    """After each chapter; the next one goes on with ours."""
     ours, theirs = tmp_path / "ours" / "t-0", tmp_path / "theirs" / "t-0"
     clock, checkpoint = Clock(), None
     for number, (_, time) in enumerate(story.chapters):

@@ -102,9 +102,8 @@ class Things:
         moment = Moment(start, BEFORE_ALL, start, time, None, None, opened=True)
         match table:
             case "health":
-                if row["broker"] is not None:
-                    turns = self._turns.setdefault(row["broker"], [])
-                    turns.append(Turn(start, time, True, row["detail"]))
+                turns = self._turns.setdefault(row["broker"], [])
+                turns.append(Turn(start, time, True, row["detail"]))
                 return
             case "topics":
                 self._begun(moment, row["topic_id"], row["topic"])
