@@ -190,11 +190,10 @@ class Rebalancing:
             self._timers.cancel((group.group_id, _SYNC))
 
     def drop(self, group: ClassicGroup, member: Member) -> None:
-        """A member goes; if it waits to join it is told that it is none."""
-        group.answer_join(
-            member,
-            JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID, protocol_name=None),
-        )
+        """A member goes; if it waits for something it is told that it is none."""
+        error = ErrorCode.UNKNOWN_MEMBER_ID
+        group.answer_join(member, JoinGroupResponse(error_code=error, protocol_name=None))
+        group.answer_sync(member, SyncGroupResponse(error_code=error))
         group.remove(member.member_id)
 
     def _expect(self, group: ClassicGroup, member_id: str, ms: int) -> None:
