@@ -11,13 +11,14 @@ _SESSION: Final = "consumer session"
 _REVOKE: Final = "consumer revocation"
 _JOIN: Final = "consumer join"
 _SYNC: Final = "consumer sync"
+_RETRY_MS: Final = 500
 _ALL: Final = (_SESSION, _REVOKE, _JOIN, _SYNC)
 
 
 class Clocks:
-    """`fence` puts a member out of its group, and says why."""
+    """`fence` puts a member out of its group; where that cannot be written it is tried again."""
 
-    def __init__(self, timers: Timers, fence: Callable[[str, str, str, int | None], None]) -> None:
+    def __init__(self, timers: Timers, fence: Callable[[str, str, str, int | None], bool]) -> None:
         self._timers = timers
         self._fence = fence
 
@@ -55,6 +56,8 @@ class Clocks:
     def _set(
         self, kind: str, group_id: str, member_id: str, ms: int, why: str, epoch: int | None = None
     ) -> None:
-        self._timers.set(
-            (kind, group_id, member_id), ms, lambda: self._fence(group_id, member_id, why, epoch)
-        )
+        def over() -> None:
+            if not self._fence(group_id, member_id, why, epoch):
+                self._timers.set((kind, group_id, member_id), _RETRY_MS, over)
+
+        self._timers.set((kind, group_id, member_id), ms, over)

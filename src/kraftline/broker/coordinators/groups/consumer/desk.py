@@ -333,22 +333,24 @@ class Desk:
             self._state.rebalancing.prepare(classic, "it was a consumer group until now")
         return settled
 
-    def _fence(self, group_id: str, member_id: str, why: str, epoch: int | None) -> None:
-        """Put a member out; only if it is still in an epoch, where one is given."""
+    def _fence(self, group_id: str, member_id: str, why: str, epoch: int | None) -> bool:
+        """Put a member out; only if it is still in an epoch, where one is given. False: that could
+        not be written."""
         group = self._state.groups.get(group_id)
         if not isinstance(group, ConsumerGroup):
-            return
+            return True
         member = group.members.get(member_id)
         if member is None or (epoch is not None and member.epoch != epoch):
-            return
+            return True
         _logger.info("%s: %s goes, since %s", group_id, member_id, why)
         try:
             settled = self._remove(group, [member])
         except Refusal as refusal:
             _logger.warning("%s: %s stays: %s", group_id, member_id, refusal.code.name)
-            return
+            return False
         if settled is not None:
             self._state.spawn(_awaited(settled))
+        return True
 
     def _expect_revocation(self, group: ConsumerGroup, member: Member) -> None:
         self._clocks.revocation(
