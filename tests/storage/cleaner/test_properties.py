@@ -131,3 +131,26 @@ def test_a_key_of_any_length_is_found_again(
             (b"x" * size, b"new") for size in range(40)
         ]
         log.close()
+
+
+@pytest.mark.parametrize("room", [100_000, 5000])
+def test_the_map_grows_up_to_its_limit(room: int, tmp_path: Path) -> None:
+    """And where that is reached, further rounds do the rest."""
+    config = log_config({**CONFIG, "internal.segment.bytes": "200000"})
+    log = PartitionLog.open(tmp_path / "t-0", config, clock=Clock())
+    for value in (b"old", b"new"):
+        for first in range(0, 12_000, 500):
+            records = [Record(n, NOW, b"%d" % (first + n), value) for n in range(500)]
+            log.append(bytearray(build_batch(records)), 0)
+    log.roll()
+    log.update_high_watermark(log.end_offset)
+    cleaned, turns = 0, 0
+    while cleaned < log.end_offset:
+        made = clean(log, cleaned, NOW, 24 * room)
+        assert made.end > cleaned
+        cleaned, turns = made.end, turns + 1
+    assert turns == (1 if room == 100_000 else 6)
+    assert [(record.key, record.value) for record in records_of(log)] == [
+        (b"%d" % n, b"new") for n in range(12_000)
+    ]
+    log.close()

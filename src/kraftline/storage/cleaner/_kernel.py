@@ -65,6 +65,7 @@ FOUND = _FOUND
 # What `note` and `rebuild` give beside their result.
 ENTRIES = 0
 LATEST = 1
+IS_FULL = 2
 BASE_TIMESTAMP = 0
 MAX_TIMESTAMP = 1
 
@@ -285,6 +286,7 @@ def note(
     start: cython.longlong,
     slots: cython.longlong[::1],
     most: cython.longlong,
+    comfortable: cython.longlong,
     seed: cython.longlong[::1],
     state: cython.longlong[::1],
     found: cython.longlong[::1],
@@ -292,7 +294,9 @@ def note(
     """Note the keys of rows first..last-1 that are wanted, from the offset `start` on.
 
     Returns how many rows were noted to their end: fewer than asked for where the map had `most`
-    entries before. `state` is how many there are, and the offset up to which all keys are noted.
+    entries before, or where a row might bring it past a `comfortable` number of them (negative:
+    any is). `state` is how many there are, the offset up to which all keys are noted, and whether
+    the map is full.
     """
     row: cython.longlong
     t: cython.longlong = 0
@@ -313,6 +317,8 @@ def note(
         for row in range(first, last):
             t = row * _STRIDE
             if wanted[row] != 0:
+                if comfortable >= 0 and entries + table[t + _COUNT] > comfortable:
+                    break
                 pos = table[t + _BODY]
                 end = table[t + _BODY_END]
                 for i in range(table[t + _COUNT]):
@@ -369,7 +375,25 @@ def note(
         _refuse(table[t + _POSITION], table[t + _BASE_OFFSET])
     state[0] = entries
     state[1] = latest
+    state[2] = 1 if code == 2 else 0
     return done
+
+
+def rehash(slots: cython.longlong[::1], into: cython.longlong[::1], found: cython.longlong[::1]):
+    """Put all entries into a larger map, which is empty."""
+    count: cython.longlong = (slots.shape[0] if cython.compiled else len(slots)) // 3
+    room: cython.longlong = (into.shape[0] if cython.compiled else len(into)) // 3
+    i: cython.longlong
+    s: cython.longlong
+    with cython.nogil:
+        for i in range(count):
+            if slots[3 * i + 2] != 0:
+                found[0] = slots[3 * i]
+                found[1] = slots[3 * i + 1]
+                s = _slot(into, room, found)
+                into[s] = found[0]
+                into[s + 1] = found[1]
+                into[s + 2] = slots[3 * i + 2]
 
 
 def judge(

@@ -95,7 +95,7 @@ class Cleaning:
         self._left = segments_between(segments, 0, dirt.end)
         clean = segments_between(segments, 0, dirt.first_dirty)
         old_horizon = _modified(clean[-1]) - log.config.delete_retention_ms if clean else 0
-        self._map.clear(dirt.end - dirt.first_dirty)
+        self._map.clear()
         self._note_keys(segments_between(segments, dirt.first_dirty, dirt.end))
         end = self._map.latest + 1
         statistics.map_ended = time.monotonic()

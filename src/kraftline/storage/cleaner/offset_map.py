@@ -1,7 +1,8 @@
 """From keys to the last offset that has each of them, in a limited memory.
 
-Of a key only a hash of 128 bits is kept, as Kafka does: 24 bytes a key. The memory is taken when
-a log is cleaned, no more than its dirty part can need, and given back afterwards.
+Of a key only a hash of 128 bits is kept, as Kafka does: 24 bytes a key. The memory is taken while
+a log is cleaned, as keys come, and given back afterwards: a small map is not only polite, it is in
+the processor's caches.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from kraftline.records.runs import Group, Run
 from kraftline.storage.cleaner.kernel import active as kernel
 
 SLOT: Final = 24
-_LEAST: Final = 1024
+_LEAST: Final = 4096
+_GROWTH: Final = 4
 
 
 class OffsetMap:
@@ -32,7 +34,7 @@ class OffsetMap:
         self.is_full = False
         self._seed = array("q", os.urandom(16))
         self._slots = array("q")
-        self._state = array("q", (0, -1))
+        self._state = array("q", (0, -1, 0))
         self._hash = array("q", (0, 0))
 
     def __len__(self) -> int:
@@ -42,12 +44,11 @@ class OffsetMap:
     def utilization(self) -> float:
         return len(self) / self.capacity if self.capacity else 0.0
 
-    def clear(self, keys: int) -> None:
-        """Begin again, with room for so many keys, or as many as the memory holds."""
-        slots = min(self.capacity, max(2 * keys, _LEAST))
-        self._slots = array("q", bytes(SLOT * slots))
+    def clear(self) -> None:
+        """Begin again."""
+        self._slots = array("q", bytes(SLOT * min(self.capacity, _LEAST)))
         self._seed = array("q", os.urandom(16))
-        self._state = array("q", (0, -1))
+        self._state = array("q", (0, -1, 0))
         self.latest = -1
         self.is_full = False
 
@@ -59,22 +60,36 @@ class OffsetMap:
         """Note the keys of the group's batches that are wanted (one byte for each of the run's),
         from an offset on; how many batches were noted to their end."""
         self._state[kernel.LATEST] = self.latest
-        done: int = kernel.note(
-            group.source,
-            run.table,
-            group.first,
-            group.last,
-            wanted,
-            start,
-            self._slots,
-            self.most,
-            self._seed,
-            self._state,
-            self._hash,
-        )
+        first: int = group.first
+        while True:
+            slots = len(self._slots) // 3
+            first += kernel.note(
+                group.source,
+                run.table,
+                first,
+                group.last,
+                wanted,
+                start,
+                self._slots,
+                self.most,
+                slots // 2 if slots < self.capacity else -1,
+                self._seed,
+                self._state,
+                self._hash,
+            )
+            self.is_full = bool(self._state[kernel.IS_FULL])
+            if self.is_full or first == group.last:
+                break
+            self._grow(run.table[first * records_kernel.STRIDE + records_kernel.COUNT])
         self.latest = self._state[kernel.LATEST]
-        self.is_full = done < group.last - group.first
-        return done
+        return first - group.first
+
+    def _grow(self, more: int) -> None:
+        """Make room for so many keys more, in comfort where the memory allows."""
+        wanted = max(_GROWTH * len(self._slots) // 3, 2 * (len(self) + more))
+        larger = array("q", bytes(SLOT * min(self.capacity, wanted)))
+        kernel.rehash(self._slots, larger, self._hash)
+        self._slots = larger
 
     def judge(self, run: Run, group: Group, how: bytes | bytearray, verdict: Verdict) -> None:
         """Which records of the group's batches stay."""
