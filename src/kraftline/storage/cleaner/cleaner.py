@@ -89,6 +89,7 @@ class Cleaner:
         # Where each log's dirty part begins. By log and not by name: another log may get the name.
         self._first_dirty: dict[PartitionLog, int] = {}
         for logs in directories:
+            logs.has_cleaner = True
             self._read_checkpoint(logs)
 
     def reconfigure(self, settings: CleanerSettings) -> None:

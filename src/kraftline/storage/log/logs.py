@@ -42,6 +42,7 @@ from kraftline.storage.names import (
     PartitionName,
     PartitionState,
     format_partition,
+    parse_partition,
 )
 
 
@@ -68,6 +69,8 @@ class Logs:
         self.previous_broker_epoch: int | None = None
         self.notes: list[str] = []
         self.left_alone: list[str] = []
+        # A cleaner has the compacted logs, and deletes from them when it does not clean them.
+        self.has_cleaner = False
         self._config_of = config_of
         self._clock = clock
         self._producer_expiration_ms = producer_expiration_ms
@@ -141,6 +144,42 @@ class Logs:
             self._logs[topic, partition] = found
         return found
 
+    def create_future(
+        self, topic: str, partition: int, topic_id: Uuid, config: LogConfig
+    ) -> PartitionLog:
+        """An empty log on its way to take the place of the partition's in another directory. It is
+        not one of this directory's logs before `adopt`."""
+        name = format_partition(PartitionName(topic, partition, PartitionState.FUTURE))
+        return self._open(os.path.join(self.path, name), topic, Stopped(), topic_id, config)
+
+    def adopt(self, future: PartitionLog) -> None:
+        """A log that `create_future` made is the partition's from now on."""
+        if (future.topic, future.partition) in self._moved_away:
+            self.checkpoint()
+        name = format_partition(PartitionName(future.topic, future.partition))
+        future.rename(os.path.join(self.path, name))
+        self._logs[future.topic, future.partition] = future
+
+    def discard(self, future: PartitionLog) -> None:
+        """A log that `create_future` made is not wanted any more."""
+        state = PartitionState.DELETED
+        name = format_partition(PartitionName(future.topic, future.partition, state))
+        away = os.path.join(self.path, name)
+        future.move(away)
+        self._removals.add(away, self._clock())
+
+    def take_futures(self) -> list[tuple[str, int]]:
+        """The partitions that were on their way here when the directory was last used. What there
+        is of them goes: who moves one begins anew, since the log itself may have lost its end."""
+        found = []
+        for path in tuple(self.left_alone):
+            name = parse_partition(os.path.basename(path))
+            if name is not None and name.state is PartitionState.FUTURE:
+                self.left_alone.remove(path)
+                self._removals.add(path, self._clock())
+                found.append((name.topic, name.partition))
+        return found
+
     def delete(self, topic: str, partition: int) -> bool:
         """Delete a partition: its directory is renamed now and removed after a while."""
         return self._move_away(topic, partition, PartitionState.DELETED)
@@ -185,6 +224,8 @@ class Logs:
         how many segments. In any thread."""
         count = 0
         for log in self:
+            if log.config.compact and self.has_cleaner:
+                continue
             with contextlib.suppress(LogClosed):  # deleted meanwhile
                 count += log.delete_old_segments()
         self.remove_deleted()
