@@ -43,6 +43,10 @@ class ConsumerGroups(Groups):
         self.configure(group, {"consumer.assignment.interval.ms": "0", **settings})
         return group
 
+    def go_on_from(self, other: ConsumerGroups) -> None:
+        """Of the same topics and groups, at another address."""
+        self._names, self._ids, self._groups = other._names, other._ids, other._groups
+
     def known_as(self, own: str, told: str) -> str:
         """A text that has a part of its own here goes by another in the story."""
         self._names = {own: told, **self._names}
