@@ -67,6 +67,7 @@ class Cleaning:
         pace: Pace = no_limit,
     ) -> None:
         self._log = log
+        self._directory = log.directory
         self._dirt = dirt
         self._map = offset_map
         self._now = now
@@ -83,9 +84,9 @@ class Cleaning:
             try:
                 return self._run()
             except FileNotFoundError:
-                if log.has(self._left):
+                if log.has(self._left) and log.directory == self._directory:
                     raise
-                raise CleaningAborted(f"{log.name} was deleted while it was cleaned") from None
+                raise CleaningAborted(f"{log.name} went away while it was cleaned") from None
             finally:
                 self._map.release()
 
