@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeAlias
 
 import msgspec
@@ -22,6 +24,7 @@ from kraftline.schema.api.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
+from kraftline.schema.api.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from kraftline.schema.api.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from kraftline.schema.codec import encode
 from kraftline.schema.coordinator.consumer_protocol import ConsumerProtocolSubscription
@@ -53,11 +56,17 @@ class Groups(Broker):
         while True:
             found = self.message(request, 6)
             assert isinstance(found, FindCoordinatorResponse)
-            if not found.coordinators[0].error_code:
+            if not found.coordinators[0].error_code and self._is_loaded(own):
                 break
         if self._began is None:
             self._began = self._end()
         return own
+
+    def _is_loaded(self, group: str) -> bool:
+        """Who is told where the coordinator is may be there before it."""
+        asked = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id=group),))
+        answer: Any = self.message(asked, 8)
+        return answer.groups[0].error_code not in (14, 15, 16)
 
     def send(self, client: str, request: Message, version: int) -> None:
         """Ask without waiting for the answer, which `hear` gives."""
@@ -87,9 +96,9 @@ class Groups(Broker):
     def _named(self, found: re.Match[str]) -> str:
         return self._random.setdefault(found[0], f"<{len(self._random) + 1}>")
 
-    def records(self) -> list[object]:
+    def records(self) -> list[tuple[str, object, object]]:
         """What the log has of the story's groups, in order."""
-        written: list[object] = []
+        written: list[tuple[str, object, object]] = []
         offset = self._began
         if offset is None:
             return []
@@ -160,23 +169,26 @@ def whole_batches(data: bytes) -> Iterator[Batch]:
 Story: TypeAlias = "Callable[[Groups], list[object]]"
 
 
-def compare(
-    story: Story, real: tuple[str, int], ours: tuple[str, int], *, records: bool = True
-) -> None:
-    """Answers, and what is written to the log about them."""
-    answers = []
-    written = []
-    for address in (real, ours):
-        broker = Groups(address)
-        try:
-            answers.append(story(broker))
-            written.append(broker.records() if records else [])
-        finally:
-            broker.close()
-    expected, got = answers
-    for number, (theirs, mine) in enumerate(zip(expected, got, strict=True)):
-        assert mine == theirs, f"answer {number}"
-    assert written[1] == written[0]
+def compare(story: Story, real: tuple[str, int], ours: tuple[str, int]) -> None:
+    """Answers, and what is written to the log about them. Both hear it at the same time."""
+    with ThreadPoolExecutor(2) as both:
+        (expected, theirs), (got, mine) = both.map(partial(_told, story), (real, ours))
+    for number, (wanted, found) in enumerate(zip(expected, got, strict=True)):
+        assert found == wanted, f"answer {number}"
+    assert mine == theirs
+
+
+def _told(story: Story, address: tuple[str, int]) -> tuple[list[object], object]:
+    """The answers, and for each key the values that it has had."""
+    broker = Groups(address)
+    try:
+        answers = story(broker)
+        by_key: dict[str, list[object]] = {}
+        for kind, key, value in broker.records():
+            by_key.setdefault(f"{kind} {key}", []).append(value)
+        return answers, by_key
+    finally:
+        broker.close()
 
 
 def subscription(*topics: str, version: int = 1, **fields: Any) -> bytes:
