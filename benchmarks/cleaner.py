@@ -23,6 +23,7 @@ from kraftline.records import Codec, Record, build_batch
 from kraftline.storage.cleaner.choosing import dirt_of
 from kraftline.storage.cleaner.cleaner import CleanerSettings
 from kraftline.storage.cleaner.cleaning import Cleaning
+from kraftline.storage.cleaner.offset_map import OffsetMap
 from kraftline.storage.log import PartitionLog, Stopped, log_config
 from kraftline.storage.log.partition_log import wall_clock
 from tests.storage.cleaner.kafkas_cleaner import KafkasCleaner
@@ -135,7 +136,8 @@ def our_time(made: Path) -> tuple[float, tuple[int, int]]:
     log.update_high_watermark(log.end_offset)
     settings = CleanerSettings(dedupe_buffer_size=MEMORY)
     now = wall_clock()
-    cleaning = Cleaning(log, dirt_of(log, None, now), settings.new_map(), now, chunk=settings.chunk)
+    offset_map = OffsetMap(settings.map_memory, settings.dedupe_buffer_load_factor)
+    cleaning = Cleaning(log, dirt_of(log, None, now), offset_map, now, chunk=settings.chunk)
     done = cleaning.run().statistics
     log.close()
     return done.seconds, (done.records_read, done.records_written)

@@ -78,8 +78,8 @@ class CleanerThreads:
             thread = threading.Thread(
                 target=run_thread, args=(cleaner, self._stop, name), name=name, daemon=True
             )
-            self._running.append(thread)
             thread.start()
+            self._running.append(thread)
 
     def _end(self) -> None:
         self._stop.set()

@@ -141,7 +141,7 @@ def test_a_checkpoint_that_cannot_be_is_made_right(tmp_path: Path) -> None:
     write_offset_checkpoint(data / CLEANER_OFFSETS, [PartitionOffset("t", 0, 1000)])
     cleaner = Cleaner((logs,), CleanerSettings(), clock=Clock())
     assert cleaner.first_dirty_offset(log) == 1000
-    assert cleaner.run_round(CleanerSettings().new_map(), threading.Event())
+    assert cleaner.run_round(threading.Event())
     assert cleaner.first_dirty_offset(log) == 9
     assert (data / CLEANER_OFFSETS).read_text() == "0\n1\nt 0 9\n"
     logs.close()

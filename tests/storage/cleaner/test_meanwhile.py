@@ -191,7 +191,7 @@ def test_a_damaged_log_is_set_aside_and_the_others_are_cleaned(
     cleaner = Cleaner((logs,), SETTINGS, clock=clock)
     stop = threading.Event()
     with caplog.at_level(logging.WARNING):
-        while cleaner.run_round(SETTINGS.new_map(), stop):
+        while cleaner.run_round(stop):
             pass
     assert list(cleaner.uncleanable) == [bad]
     assert segment.path() in cleaner.uncleanable[bad]
@@ -200,7 +200,7 @@ def test_a_damaged_log_is_set_aside_and_the_others_are_cleaned(
     assert cleaner.uncleanable_bytes(logs) > 0
     assert names(bad) == set()
     logs.delete("bad", 0)
-    cleaner.run_round(SETTINGS.new_map(), stop)
+    cleaner.run_round(stop)
     assert cleaner.uncleanable == {}
     logs.close()
 
@@ -219,12 +219,12 @@ def test_a_full_disk_leaves_the_log_as_it_was(
             raise OSError(errno.ENOSPC, "No space left on device")
 
         full.setattr(os, "pwrite", no_room)
-        assert cleaner.run_round(SETTINGS.new_map(), stop)
+        assert cleaner.run_round(stop)
     assert names(log) == set()
     assert records_of(log) == before
     assert cleaner.uncleanable == {}
     assert logs.disk.failure is None
-    assert cleaner.run_round(SETTINGS.new_map(), stop)
+    assert cleaner.run_round(stop)
     assert len(records_of(log)) < len(before)
     logs.close()
 
@@ -244,7 +244,7 @@ def test_a_swap_that_the_disk_refuses_takes_the_directory_offline(
     cleaner = Cleaner((logs,), SETTINGS, clock=clock)
     with monkeypatch.context() as broken:
         broken.setattr(os, "rename", failing)
-        cleaner.run_round(SETTINGS.new_map(), threading.Event())
+        cleaner.run_round(threading.Event())
     assert logs.disk.failure is not None
     logs.release()
     again = PartitionLog.open(
@@ -261,14 +261,14 @@ def test_compacted_logs_are_deleted_from_as_well(tmp_path: Path) -> None:
     logs = Logs.open(data, lambda topic: config, clock=clock)
     log = dirty(logs, "t", clock)
     cleaner = Cleaner((logs,), SETTINGS, clock=clock)
-    assert cleaner.run_round(SETTINGS.new_map(), threading.Event())
+    assert cleaner.run_round(threading.Event())
     assert log.start_offset == 0
     clock.now += DAY + 20_000
     log.append(one(timestamp=clock.now), 0)
     log.update_high_watermark(log.end_offset)
     logs.delete_old()
     assert log.start_offset == 0  # not while somebody may be cleaning it
-    cleaner.run_round(SETTINGS.new_map(), threading.Event())
+    cleaner.run_round(threading.Event())
     assert log.start_offset == log.segments[0].base_offset == 320
     assert len(records_of(log)) == 1
     logs.close()
@@ -279,7 +279,7 @@ def test_a_topic_that_is_not_compacted_is_left_alone(tmp_path: Path, clock: Cloc
     logs = Logs.open(log_directory(tmp_path / "data"), lambda topic: LogConfig(), clock=clock)
     dirty(logs, "t", clock)
     cleaner = Cleaner((logs,), SETTINGS, clock=clock)
-    assert not cleaner.run_round(SETTINGS.new_map(), threading.Event())
+    assert not cleaner.run_round(threading.Event())
     assert not os.path.exists(os.path.join(logs.path, CLEANER_OFFSETS))
     logs.close()
 
@@ -288,7 +288,7 @@ def test_a_checkpoint_that_cannot_be_read_is_no_obstacle(logs: Logs, clock: Cloc
     log = dirty(logs, "t", clock)
     Path(logs.path, CLEANER_OFFSETS).write_text("0\n7\nnonsense\n")
     cleaner = Cleaner((logs,), SETTINGS, clock=clock)
-    assert cleaner.run_round(SETTINGS.new_map(), threading.Event())
+    assert cleaner.run_round(threading.Event())
     assert Path(logs.path, CLEANER_OFFSETS).read_text() == f"0\n1\nt 0 {log.end_offset}\n"
     logs.close()
 

@@ -76,7 +76,7 @@ def test_kafka_and_we_clean_in_turns(tmp_path: Path) -> None:
             chapter(Writer(log, clock, 3))
         log.roll()
         cleaner = Cleaner((logs,), CleanerSettings(), clock=clock)
-        assert cleaner.run_round(CleanerSettings().new_map(), threading.Event())
+        assert cleaner.run_round(threading.Event())
         cleaned = log.end_offset
         seen = log.read_committed(0, 2**31)
         logs.close()
@@ -124,7 +124,7 @@ def test_kafka_and_we_clean_in_turns(tmp_path: Path) -> None:
         cleaner = Cleaner((logs,), CleanerSettings(), clock=clock)
         assert cleaner.first_dirty_offset(log) == kept
         log.roll()
-        assert cleaner.run_round(CleanerSettings().new_map(), threading.Event())
+        assert cleaner.run_round(threading.Event())
         last = {record.key: record for record in after}
         assert {record.key: record for record in data_of(log)} == last
         logs.close()

@@ -12,7 +12,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -24,15 +24,15 @@ from kraftline.storage.checkpoints import (
     read_offset_checkpoint,
 )
 from kraftline.storage.cleaner.choosing import Dirt, dirt_of
-from kraftline.storage.cleaner.cleaning import Cleaning
-from kraftline.storage.cleaner.offset_map import OffsetMap
 from kraftline.storage.cleaner.problems import CleaningAborted
-from kraftline.storage.cleaner.statistics import CleaningStatistics
 from kraftline.storage.cleaner.throttle import Throttle
 from kraftline.storage.files import write_if_other
 from kraftline.storage.log.logs import Logs
 from kraftline.storage.log.partition_log import PartitionLog, wall_clock
 from kraftline.storage.log.problems import LogClosed, StorageFailed
+
+if TYPE_CHECKING:
+    from kraftline.storage.cleaner.statistics import CleaningStatistics
 
 _logger = logging.getLogger(__name__)
 _LARGEST_MAP: Final = 2**31 - 1
@@ -48,10 +48,10 @@ class CleanerSettings(msgspec.Struct, frozen=True, kw_only=True):
     io_max_bytes_per_second: float = 1.7976931348623157e308
     backoff_ms: int = 15_000
 
-    def new_map(self) -> OffsetMap:
-        """A thread's share of the memory."""
-        memory = min(self.dedupe_buffer_size // max(self.threads, 1), _LARGEST_MAP)
-        return OffsetMap(memory, self.dedupe_buffer_load_factor)
+    @property
+    def map_memory(self) -> int:
+        """A thread's share."""
+        return min(self.dedupe_buffer_size // max(self.threads, 1), _LARGEST_MAP)
 
     @property
     def chunk(self) -> int:
@@ -109,13 +109,13 @@ class Cleaner:
                     found += dirt_of(log, self._first_dirty.get(log), now).dirty_bytes
         return found
 
-    def run_round(self, offset_map: OffsetMap, stop: threading.Event, thread: str = "") -> bool:
+    def run_round(self, stop: threading.Event, thread: str = "") -> bool:
         """Clean one log, if one is due; whether one was. Nothing that a log has wrong is raised."""
         work = self._take()
         if work is not None:
             log, dirt = work
             try:
-                self._clean(log, dirt, offset_map, stop, thread)
+                self._clean(log, dirt, stop, thread)
             finally:
                 with self._lock:
                     self._busy.discard(log)
@@ -176,22 +176,19 @@ class Cleaner:
 
     # Cleaning
 
-    def _clean(
-        self,
-        log: PartitionLog,
-        dirt: Dirt,
-        offset_map: OffsetMap,
-        stop: threading.Event,
-        thread: str,
-    ) -> None:
+    def _clean(self, log: PartitionLog, dirt: Dirt, stop: threading.Event, thread: str) -> None:
+        # Not before there is something to clean: a node has to be up quickly.
+        from kraftline.storage.cleaner.cleaning import Cleaning
+        from kraftline.storage.cleaner.offset_map import OffsetMap
+
         def pace(size: int) -> None:
             wait = self.throttle.did(size) if size else 0.0
             if stop.wait(wait) if wait > 0 else stop.is_set():
                 raise CleaningAborted("the cleaner stops")
 
-        cleaning = Cleaning(
-            log, dirt, offset_map, self._clock(), chunk=self.settings.chunk, pace=pace
-        )
+        settings = self.settings
+        offset_map = OffsetMap(settings.map_memory, settings.dedupe_buffer_load_factor)
+        cleaning = Cleaning(log, dirt, offset_map, self._clock(), chunk=settings.chunk, pace=pace)
         try:
             cleaned = cleaning.run()
         except CleaningAborted as problem:
@@ -294,10 +291,9 @@ class Cleaner:
 
 def run_thread(cleaner: Cleaner, stop: threading.Event, name: str) -> None:
     """What a cleaner thread does until it is told to stop."""
-    offset_map = cleaner.settings.new_map()
     while not stop.is_set():
         try:
-            was_due = cleaner.run_round(offset_map, stop, name)
+            was_due = cleaner.run_round(stop, name)
         except Exception:
             _logger.exception("a round of the cleaner failed")
             was_due = False
