@@ -142,11 +142,13 @@ def real(root: Path, heap: str) -> Iterator[Broker]:
 
 
 @contextmanager
-def ours(root: Path) -> Iterator[Broker]:
+def ours(root: Path, settings: Mapping[str, str] | None = None) -> Iterator[Broker]:
     [port] = free_ports(1)
     command = [sys.executable, "-m", "kraftline", "start"]
     command += ["--override", f"listeners=PLAINTEXT://{HOST}:{port}"]
     command += ["--override", f"log.dirs={root / 'data'}"]
+    for name, value in (settings or {}).items():
+        command += ["--override", f"{name}={value}"]
     with _process(command, root / "server.log", port) as broker:
         yield broker
 
