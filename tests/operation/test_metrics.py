@@ -23,8 +23,9 @@ from tests.operation.mbeans import exported, open_jmx, values
 from tests.oracle.kafka import KraftCluster
 
 LINE = re.compile(r'^([a-z_:]+)((?:\{(?:[a-z]+="(?:[^"\\]|\\.)*",?)+\})?) (-?[0-9.e+-]+)$')
-# Ours alone, as every client of Prometheus has them; and the sum of a summary.
-OWN = re.compile(r"process_|.*_sum$")
+# Ours alone, as every client of Prometheus has them, or because Kafka counts no such thing; and the
+# sum of a summary.
+OWN = re.compile(r"process_|kraftline_|.*_sum$")
 
 
 @pytest.fixture
@@ -168,3 +169,31 @@ def test_quantiles_are_close_to_the_truth() -> None:
     assert meter.count == 1000
     assert meter.seconds == pytest.approx(500.5)
     assert quantile(RequestMeter().recent(), 0.5) == 0
+
+
+def test_groups_are_counted_by_state(node: NodeThread) -> None:
+    tell(node.bootstrap, "read")
+    member = Consumer(
+        {
+            "bootstrap.servers": node.bootstrap,
+            "group.id": "readers",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    member.subscribe(["read"])
+    assert len(member.consume(30, 30)) == 30
+    member.commit(asynchronous=False)
+    found = metrics(node)
+    classic = "kafka_coordinator_group_groupmetadatamanager_"
+    every = "kafka_server_group_coordinator_metrics_"
+    assert found[f"{classic}numgroupsstable"] == 1
+    assert found[f"{classic}numgroups"] == 1
+    assert found[f"{classic}numoffsets"] == 1
+    assert found[f'{every}group_count{{protocol="classic"}}'] == 1
+    assert found[f'{every}num_partitions{{state="active"}}'] == 50
+    assert found[f"{every}offset_commit_count"] == 1
+    assert found[f"{every}group_completed_rebalance_count"] == 1
+    assert found["kraftline_group_coordinator_loading_lag"] == 0
+    member.close()
+    assert metrics(node)[f"{classic}numgroupsempty"] == 1

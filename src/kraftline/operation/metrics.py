@@ -12,6 +12,7 @@ from kraftline.metadata.image import MetadataImage
 from kraftline.metadata.image.topics import TopicsImage
 from kraftline.operation.cleaner_metrics import cleaner_metrics
 from kraftline.operation.exposition import Family, Sample, one
+from kraftline.operation.group_metrics import group_metrics
 from kraftline.operation.process import process_metrics
 from kraftline.operation.sources import Sources
 from kraftline.schema.api.registry import api
@@ -44,6 +45,7 @@ def families(sources: Sources) -> Iterator[Family]:
     yield from _logs(sources)
     partitions = sources.broker.partitions
     yield from cleaner_metrics(partitions.cleaner_threads, tuple(partitions.logs.values()))
+    yield from group_metrics(sources.broker.groups)
     yield from process_metrics()
 
 

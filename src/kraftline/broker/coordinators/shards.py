@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final, Generic, TypeVar
@@ -31,7 +32,8 @@ _KEPT: Final = 100_000
 
 class Shards(MetadataPublisher, Generic[S]):
     """`make` gives the empty state of a shard. `loading` has how far the partitions are that are
-    being loaded; `foreign` counts records that were passed over."""
+    being loaded; `foreign` counts records that were passed over, `slowest_ms` is what the partition
+    took that took longest."""
 
     def __init__(
         self,
@@ -44,6 +46,7 @@ class Shards(MetadataPublisher, Generic[S]):
         self.topic = topic
         self.loading: dict[int, Loading] = {}
         self.foreign = 0
+        self.slowest_ms = 0.0
         self.image = MetadataImage()
         self._partitions = partitions
         self._make = make
@@ -99,6 +102,16 @@ class Shards(MetadataPublisher, Generic[S]):
         for shard in tuple(self._all.values()):
             if shard.state is not None and shard.is_led:
                 yield shard.state
+
+    @property
+    def failed(self) -> int:
+        """How many partitions could not be loaded."""
+        return sum(each.failure is not None for each in self._all.values())
+
+    @property
+    def active(self) -> int:
+        """How many are loaded."""
+        return sum(each.state is not None for each in self._all.values())
 
     def on_metadata_update(
         self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest
@@ -160,6 +173,7 @@ class Shards(MetadataPublisher, Generic[S]):
         state = self._make(shard)
         progress = Loading(log.start_offset, log.end_offset)
         self.loading[shard.number] = progress
+        began = time.monotonic()
         work = partial(load, log, self.topic, state, progress, lambda: shard.is_led)
         try:
             await asyncio.get_running_loop().run_in_executor(self._partitions.threads, work)
@@ -173,6 +187,7 @@ class Shards(MetadataPublisher, Generic[S]):
             if self.loading.get(shard.number) is progress:
                 del self.loading[shard.number]
             self.foreign += progress.foreign
+            self.slowest_ms = max(self.slowest_ms, (time.monotonic() - began) * 1000)
         if progress.foreign:
             _logger.warning(
                 "%s: %d records are of no kind that this node knows; they stay in the log",
