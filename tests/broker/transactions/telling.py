@@ -76,17 +76,21 @@ class Teller(Broker):
     def id(self, name: str) -> str:
         """A transactional id whose coordinator is there."""
         own = self.name(name)
-        self.coordinator(own, 1)
+        self.ready(own)
+        self.begin(None)  # there are producer ids
+        return own
+
+    def ready(self, id: str) -> None:
+        """Wait for the coordinator of a transactional id."""
+        self.coordinator(id, 1)
         deadline = time.monotonic() + _SOON
-        asked = DescribeTransactionsRequest(transactional_ids=(own,))
+        asked = DescribeTransactionsRequest(transactional_ids=(id,))
         while True:
             answer = self.ask_for(DescribeTransactionsResponse, asked, 0)
             error = answer.transaction_states[0].error_code
-            if error == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
-                break
+            if error in (ErrorCode.NONE, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND):
+                return
             assert time.monotonic() < deadline, ErrorCode(error)
-        self.begin(None)  # there are producer ids
-        return own
 
     def group(self, name: str) -> str:
         own = self.name(name)
