@@ -181,3 +181,56 @@ def test_metrics_tell_of_it(node: NodeThread) -> None:
     assert found["kafka_log_logcleanermanager_uncleanable_partitions_count"] == 0
     assert found["kafka_log_logcleanermanager_uncleanable_bytes"] == 0
     assert found["kafka_log_logcleanermanager_max_dirty_percent"] <= 100
+
+
+def test_committed_offsets_outlive_their_compaction(tmp_path: Path) -> None:
+    settings = {
+        "log.dirs": str(tmp_path / "data"),
+        "log.cleaner.backoff.ms": "50",
+        "offsets.topic.num.partitions": "1",
+    }
+
+    def group(node: NodeThread) -> Consumer:
+        wanted = {"bootstrap.servers": node.bootstrap, "group.id": "g", "enable.auto.commit": False}
+        return Consumer(wanted)
+
+    with kraftline.Node(settings) as node:
+        node.create_topic("t")
+        consumer = group(node)
+        for offset in range(1, 60):
+            consumer.commit(offsets=[TopicPartition("t", 0, offset)], asynchronous=False)
+        consumer.close()
+        log = log_of(node, "__consumer_offsets")
+        log.roll()
+        end, size = log.end_offset, log.size
+        until(lambda: cleaner_of(node).first_dirty_offset(log) == end)
+        assert log.size < size / 10
+    with kraftline.Node(settings) as node:
+        consumer = group(node)
+        assert [each.offset for each in consumer.committed([TopicPartition("t", 0)], 60)] == [59]
+        consumer.close()
+
+
+def test_transactions_are_read_as_before_their_compaction(node: NodeThread) -> None:
+    node.create_topic("t", configs=COMPACTED)
+    producer = Producer({"bootstrap.servers": node.bootstrap, "transactional.id": "x"})
+    producer.init_transactions(60)
+    for number in range(12):
+        producer.begin_transaction()
+        for key in range(4):
+            producer.produce("t", b"%d" % number, b"k%d" % key, partition=0)
+        assert producer.flush(60) == 0
+        if number % 3 == 2:
+            producer.abort_transaction(60)
+        else:
+            producer.commit_transaction(60)
+    log = log_of(node, "t")
+    log.roll()
+    until(lambda: cleaner_of(node).first_dirty_offset(log) == log.end_offset)
+    # The last committed is the eleventh: ten of five offsets, a marker included, are before it.
+    assert consumed(node, "t") == [(50 + n, b"k%d" % n, b"10") for n in range(4)]
+    # And the producer goes on where it was.
+    producer.begin_transaction()
+    producer.produce("t", b"new", b"k0", partition=0)
+    producer.commit_transaction(60)
+    assert consumed(node, "t")[-1] == (60, b"k0", b"new")
