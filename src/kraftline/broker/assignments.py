@@ -42,6 +42,7 @@ class DirectoryAssignments(MetadataPublisher):
         self._task: asyncio.Task[None] | None = None
         self._told: dict[tuple[Uuid, int], Uuid] = {}
         self._image: MetadataImage = EMPTY
+        partitions.on_assignment = self._look
 
     @property
     def name(self) -> str:
@@ -50,13 +51,10 @@ class DirectoryAssignments(MetadataPublisher):
     def on_metadata_update(
         self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest
     ) -> None:
-        version = image.features.metadata_version
         wanted = self._partitions.assignments
         self._image = image
         self._told = {key: at for key, at in self._told.items() if wanted.get(key) == at}
-        is_known = image.cluster.brokers.get(self._partitions.broker_id) is not None
-        if version is not None and version.directory_assignment_supported and is_known:
-            self._tell()
+        self._look()
 
     def on_controller_change(self, leader: LeaderAndEpoch) -> None:
         """Makes no difference here."""
@@ -66,8 +64,12 @@ class DirectoryAssignments(MetadataPublisher):
             self._task.cancel()
             await asyncio.wait([self._task])
 
-    def _tell(self) -> None:
-        if (self._task is None or self._task.done()) and self._untold():
+    def _look(self) -> None:
+        """Is there something to tell, and somebody who takes it?"""
+        version = self._image.features.metadata_version
+        is_known = self._image.cluster.brokers.get(self._partitions.broker_id) is not None
+        is_taken = version is not None and version.directory_assignment_supported and is_known
+        if is_taken and (self._task is None or self._task.done()) and self._untold():
             self._task = asyncio.create_task(self._tell_all(), name="directory-assignments")
 
     def _untold(self) -> dict[tuple[Uuid, int], Uuid]:

@@ -58,6 +58,10 @@ class Partition:
         return self.log.disk.failure is not None
 
     @property
+    def is_flushing(self) -> bool:
+        return self._flush is not None
+
+    @property
     def min_isr(self) -> int:
         """How many replicas have to be in sync for acks=all; no more than there are."""
         assert self.registration is not None

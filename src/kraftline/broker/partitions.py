@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -20,6 +21,7 @@ from typing import Final
 import msgspec
 
 from kraftline.broker.cleaning import CleanerThreads
+from kraftline.broker.moving import Moves
 from kraftline.broker.partition import Partition
 from kraftline.broker.upkeep import Upkeep
 from kraftline.config.effective import Config
@@ -42,6 +44,7 @@ from kraftline.storage.log import (
 
 _logger = logging.getLogger(__name__)
 
+_MOVING_RATE: Final = "replica.alter.log.dirs.io.max.bytes.per.second"
 # So many new logs take longer than a turn of the event loop should.
 _MANY: Final = 20
 
@@ -72,10 +75,13 @@ class Partitions(MetadataPublisher):
         self._directories = len(logs) + missing
         self._all: dict[tuple[str, int], Partition] = {}
         self._offline: set[tuple[str, int]] = set()
+        self.moves = Moves(self)
         self._upkeep = Upkeep(tuple(logs.values()), config)
         self.cleaner_threads = CleanerThreads(tuple(logs.values()), config)
         # Told the id of a directory that has gone offline.
         self.on_directory_failure: Callable[[Uuid], None] | None = None
+        # Called when there is a new one of `assignments` that no metadata led to.
+        self.on_assignment: Callable[[], None] | None = None
 
     @property
     def name(self) -> str:
@@ -106,6 +112,14 @@ class Partitions(MetadataPublisher):
 
     def __len__(self) -> int:
         return len(self._all)
+
+    def moved(self, partition: Partition) -> None:
+        """A replica is in another directory now: the controller is to know."""
+        log = partition.log
+        actual = next(key for key, each in self.logs.items() if each.disk is log.disk)
+        self.assignments[partition.topic_id, log.partition] = actual
+        if self.on_assignment is not None:
+            self.on_assignment()
 
     async def prepare(self, delta: MetadataDelta) -> None:
         """Make the logs of many new partitions in a thread, before their publication finds them:
@@ -139,6 +153,8 @@ class Partitions(MetadataPublisher):
             self._configure(delta, image)
         if not self.first_published:
             self.first_published = True
+            self.moves.bytes_per_second = self._moving_rate(image)
+            self.moves.resume()
             self._upkeep.start(self._directory_failed)
             self.cleaner_threads.start()
 
@@ -147,6 +163,7 @@ class Partitions(MetadataPublisher):
 
     async def close(self) -> None:
         """The logs are closed by whoever opened them."""
+        await self.moves.close()
         await self._upkeep.stop()
         await self.cleaner_threads.stop()
         await asyncio.to_thread(self.threads.shutdown)
@@ -259,12 +276,22 @@ class Partitions(MetadataPublisher):
         changed = delta.configs.changes
         brokers = {(BROKER, ""), (BROKER, str(self.broker_id))}
         everything = not brokers.isdisjoint(changed)
+        if everything:
+            self.moves.bytes_per_second = self._moving_rate(image)
         configs: dict[str, LogConfig] = {}
         for (topic, _), partition in self._all.items():
             if everything or (TOPIC, topic) in changed:
                 if topic not in configs:
                     configs[topic] = self._config_of(image, topic)
                 partition.log.configure(configs[topic])
+
+    def _moving_rate(self, image: MetadataImage) -> float:
+        """How many bytes a second may go from one log directory to another."""
+        for name in (str(self.broker_id), ""):
+            value = image.configs.of(BROKER, name).get(_MOVING_RATE)
+            if value is not None:
+                return int(value)
+        return math.inf
 
     def _directory_failed(self, logs: Logs) -> None:
         """A directory is offline from now on: nobody shall wait for its partitions."""

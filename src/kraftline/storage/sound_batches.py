@@ -61,18 +61,12 @@ class SoundBatches:
             self.trouble = self._why(damages)
 
     def _checked(self, run: Run) -> Iterator[SoundBatch]:
-        view = memoryview(run.buffer)
-        table = array("q", bytes(8 * kernel.STRIDE * _ROWS))
-        at = run.start
-        while at < run.end:
-            rows, at, _ = kernel.scan(view, at, run.end, 0, table)
-            for t in range(0, rows * kernel.STRIDE, kernel.STRIDE):
-                batch = _batch(view, table, t)
-                if not _is_sound(batch):
-                    self.trouble = "a batch whose checksum is wrong"
-                    return
-                yield batch
-                self.size += batch.size
+        for batch in batches_in(memoryview(run.buffer), run.start, run.end):
+            if not is_sound(batch):
+                self.trouble = "a batch whose checksum is wrong"
+                return
+            yield batch
+            self.size += batch.size
 
     def _why(self, damages: list[Damage]) -> str:
         fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
@@ -82,6 +76,16 @@ class SoundBatches:
         finally:
             os.close(fd)
         return damages[0].reason if damages else "a batch that is half written"
+
+
+def batches_in(view: memoryview, start: int, end: int) -> Iterator[SoundBatch]:
+    """The whole batches from `start` on. Whether each is sound is still to be seen."""
+    table = array("q", bytes(8 * kernel.STRIDE * _ROWS))
+    at, rows = start, 1
+    while at < end and rows:
+        rows, at, _ = kernel.scan(view, at, end, 0, table)
+        for t in range(0, rows * kernel.STRIDE, kernel.STRIDE):
+            yield _batch(view, table, t)
 
 
 def _batch(view: memoryview, table: array[int], t: int) -> SoundBatch:
@@ -102,7 +106,8 @@ def _batch(view: memoryview, table: array[int], t: int) -> SoundBatch:
     )
 
 
-def _is_sound(batch: SoundBatch) -> bool:
+def is_sound(batch: SoundBatch) -> bool:
+    """Is its checksum right?"""
     view, start, size = batch.buffer, batch.start, batch.size
     if batch.magic == 2:
         stored = int.from_bytes(view[start + 17 : start + 21], "big")

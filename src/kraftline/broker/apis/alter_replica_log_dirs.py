@@ -1,8 +1,8 @@
 """AlterReplicaLogDirs (key 34), versions 1-2. KIP-113.
 
 - A path that is no log directory of this broker: LOG_DIR_NOT_FOUND; one that has failed:
-  KAFKA_STORAGE_ERROR. A replica that is there already needs nothing.
-- Replicas are not moved between directories while the node runs: UNSUPPORTED_VERSION.
+  KAFKA_STORAGE_ERROR. A replica that is there already needs nothing; on its way elsewhere it stays.
+- The answer comes when the move has begun; DescribeLogDirs tells how far it is.
 """
 
 from __future__ import annotations
@@ -83,4 +83,5 @@ def _outcome(logs: Logs | None, topic: str, number: int, context: Context) -> Er
     found = broker.partitions.find(topic, number, broker.cache.image.topics)
     if not isinstance(found, Partition):
         return found
-    return ErrorCode.NONE if found.log.disk is logs.disk else ErrorCode.UNSUPPORTED_VERSION
+    broker.partitions.moves.begin(found, logs)
+    return ErrorCode.NONE

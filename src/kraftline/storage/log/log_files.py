@@ -302,6 +302,16 @@ class LogFiles:
         if self._names_changed:
             self._sync_names()
 
+    def rename(self, directory: str) -> None:
+        os.rename(self.directory, directory)
+        self.directory = self.producers.directory = directory
+        self.producers.unsynced = [
+            os.path.join(directory, os.path.basename(path)) for path in self.producers.unsynced
+        ]
+        for segment in self.segments.all:
+            segment.directory = directory
+        self._names_changed = True
+
     def move(self, directory: str) -> None:
         os.rename(self.directory, directory)
         self.directory = directory

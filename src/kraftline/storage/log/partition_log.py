@@ -47,6 +47,7 @@ from kraftline.storage.log.segments import RecentlyRead
 from kraftline.storage.log.validation import admit
 from kraftline.storage.names import FileKind, Working, parse_partition
 from kraftline.storage.partition_metadata import PartitionMetadata, format_partition_metadata
+from kraftline.storage.sound_batches import SoundBatch, batches_in, is_sound
 from kraftline.storage.txn_index import AbortedTxn
 
 PRODUCER_EXPIRATION_MS = 24 * 3_600_000  # producer.id.expiration.ms
@@ -289,6 +290,44 @@ class PartitionLog:
                 rolled,
             )
 
+    def append_copies(self, data: memoryview) -> int:
+        """Take in batches as another copy of this log has them, offsets and all; where the log ends
+        then. Half a batch at the end of `data` is left for later."""
+        with self._lock:
+            self._check_open()
+            for copy in batches_in(data, 0, len(data)):
+                if copy.last_offset < self.end_offset:
+                    continue  # a read begins with the batch that has its offset
+                if not is_sound(copy):
+                    where = f"a batch for {self.name} at offset {copy.base_offset}"
+                    raise AppendRefused(ErrorCode.CORRUPT_MESSAGE, f"{where} has a wrong checksum")
+                self._append_copy(copy, data[copy.start : copy.start + copy.size])
+            return self.end_offset
+
+    def begin_at(self, offset: int) -> None:
+        """An empty log begins at an offset."""
+        with self._upkeep, self.disk.doing(f"beginning {self.name}"):
+            with self._lock:
+                self._check_open()
+                now = self._clock()
+                if not self._files.roll(offset, self.producers, now):
+                    return
+                gone = self._files.drop(1)
+                self.start_offset = self.end_offset = self.recovery_point = offset
+                self.high_watermark = offset
+            self._files.mark_deleted(gone, now)
+
+    def become(self, log: PartitionLog) -> None:
+        """This is a whole copy of the other log: what is not in its batches counts here too."""
+        with self._lock:
+            self._check_open()
+            self._files.config = log.config
+            self.end_offset = self.producers.end_offset = log.end_offset
+            self.epochs, self._epochs_changed = log.epochs, True
+            self.high_watermark = log.high_watermark
+            self.producers.replicated(log.high_watermark)
+            self._advance_start(log.start_offset)
+
     def assign_epoch(self, epoch: int) -> None:
         """A leader epoch starts at the log's end."""
         with self._lock:
@@ -498,6 +537,11 @@ class PartitionLog:
         with self._lock:
             self._let_go()
 
+    def rename(self, directory: str) -> None:
+        """The directory gets another name, and the log goes on."""
+        with self._upkeep, self._lock, self.disk.doing(f"renaming {self.name}"):
+            self._files.rename(directory)
+
     def move(self, directory: str) -> None:
         """The directory gets another name, and the log is closed: on the way to its deletion."""
         with self._upkeep, self._lock, self.disk.doing(f"renaming {self.name}"):
@@ -511,6 +555,29 @@ class PartitionLog:
             raise LogClosed(f"{self.name} is closed")
         if self.disk.failure is not None:
             self.disk.check()
+
+    def _append_copy(self, copy: SoundBatch, data: memoryview) -> None:
+        count = copy.last_offset - copy.base_offset + 1
+        batch = BatchFields(
+            data,
+            copy.attributes,
+            count,
+            copy.max_timestamp,
+            copy.producer_id,
+            copy.producer_epoch,
+            copy.base_sequence,
+            base_offset=copy.base_offset,
+        )
+        files = self._files
+        if files.is_full(copy.size, copy.last_offset, copy.max_timestamp, self._clock()):
+            files.roll(copy.base_offset, self.producers, self._clock())
+        files.write(data, copy.last_offset, copy.max_timestamp)
+        self.end_offset = self.producers.end_offset = copy.last_offset + 1
+        if copy.leader_epoch >= 0 and copy.leader_epoch != self.epochs.latest:
+            self._epochs_changed |= self.epochs.assign(copy.leader_epoch, copy.base_offset)
+        if copy.producer_id >= 0:
+            is_control = copy.attributes & CONTROL
+            self._note_producer(batch, read_marker(data, 0, len(data)) if is_control else None)
 
     def _check_producer(
         self, batch: BatchFields, origin: Origin
