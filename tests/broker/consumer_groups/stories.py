@@ -300,6 +300,28 @@ def groups_of_the_other_kind(broker: ConsumerGroups) -> list[object]:
     return said
 
 
+def times_of_a_group(broker: ConsumerGroups) -> list[object]:
+    name, _ = broker.topic("t", partitions=2)
+    group = broker.consumer_group("g")
+    heartbeat = "consumer.heartbeat.interval.ms"
+    broker.configure(group, {heartbeat: "7000"})
+    request = join(group, "a", name)
+    said: list[object] = [
+        broker.until(request, lambda told: told.heartbeat_interval_ms == 7000),
+        broker.described(group),
+    ]
+    # Who joins within the time between two targets waits for the next one.
+    broker.configure(group, {"consumer.assignment.interval.ms": "15000", heartbeat: "8000"})
+    said.append(broker.until(alive(group, "a", 2), lambda told: told.heartbeat_interval_ms == 8000))
+    said.append(broker.beat(join(group, "b", name)))
+    said += [broker.beat(alive(group, each, 2)) for each in ("a", "b")]
+    said += [broker.described(group), *listed(broker, group)]
+    broker.configure(group, {"consumer.assignment.interval.ms": "0", heartbeat: "9000"})
+    said.append(broker.until(alive(group, "b", 2), lambda told: told.heartbeat_interval_ms == 9000))
+    said.append(broker.described(group))
+    return said
+
+
 STORIES: tuple[Story, ...] = (
     three_members_come_and_go,
     what_is_wrong_whatever_the_group_is,
@@ -311,4 +333,5 @@ STORIES: tuple[Story, ...] = (
     topics_come_grow_and_go,
     commits_and_epochs,
     groups_of_the_other_kind,
+    times_of_a_group,
 )

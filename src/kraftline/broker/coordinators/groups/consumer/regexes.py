@@ -65,5 +65,7 @@ def _compiled(regex: str) -> Any:
 def _described(problem: Exception) -> str:
     said = problem.args[0]
     text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
-    text = text.partition(": ")[0]
+    text, _, where = text.partition(": ")
+    if where.startswith("(?<"):
+        return "invalid named capture"  # it takes all that begins so for one
     return _SAID.get(text, text)
