@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import threading
 from contextlib import suppress
 from functools import partial
@@ -176,6 +177,19 @@ def test_a_move_goes_on_after_a_restart(tmp_path: Path) -> None:
         until(lambda: where(node, "resumed") == target)
         until(lambda: not left.exists())
         assert len(values(node, topic)) == 10
+
+
+def test_of_two_copies_that_a_crash_left_one_goes(tmp_path: Path) -> None:
+    with running(tmp_path, two(tmp_path)) as node:
+        topic = "twice", create_topic(node.address, "twice")
+        with Talk(node.address) as talk:
+            talk.ask_for(ProduceResponse, produce(topic, [(0, batch())], acks=-1), 9)
+        home, target = where(node, "twice"), other(node, "twice")
+    shutil.copytree(tmp_path / home / "twice-0", tmp_path / target / "twice-0")
+    with running(tmp_path, two(tmp_path)) as node:
+        assert where(node, "twice") == home
+        assert values(node, topic) == [b"value"]
+        assert not (tmp_path / target / "twice-0").exists()
 
 
 @pytest.mark.oracle

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
+from operator import itemgetter
 from typing import Final
 
 import msgspec
@@ -147,6 +148,7 @@ class Partitions(MetadataPublisher):
     ) -> None:
         if not self.first_published:
             self._set_strays_aside(image.topics)
+            self._drop_second_copies(image.topics)
         if delta.topics is not None:
             self._apply(delta.topics.local_changes(self.broker_id), image)
         if delta.configs is not None and self.first_published:
@@ -185,6 +187,29 @@ class Partitions(MetadataPublisher):
                         log.directory,
                     )
                     _attempt(partial(logs.set_aside, log.topic, log.partition), log.directory)
+
+    def _drop_second_copies(self, topics: TopicsImage) -> None:
+        """A crash at the end of a move leaves the log in both directories, with the same in it."""
+        places: dict[tuple[str, int], list[tuple[int, bool, Logs]]] = {}
+        for key, logs in self.logs.items():
+            for log in logs:
+                known = (
+                    None if log.topic_id is None else topics.partition(log.topic_id, log.partition)
+                )
+                is_named = known is not None and known.directory(self.broker_id) == key
+                found = places.setdefault((log.topic, log.partition), [])
+                found.append((log.end_offset, is_named, logs))
+        for where, found in places.items():
+            if len(found) > 1:
+                kept = max(found, key=itemgetter(0, 1))
+                for each in found:
+                    if each is not kept:
+                        _logger.warning(
+                            "%s-%d is in two log directories; the copy in %s goes",
+                            *where,
+                            each[2].path,
+                        )
+                        _attempt(partial(each[2].delete, *where), each[2].path)
 
     def _apply(self, changes: LocalChanges, image: MetadataImage) -> None:
         for where in changes.deletes:
