@@ -155,6 +155,19 @@ VALUES: Final[Mapping[str, Sequence[Any]]] = {
     "upgrade_type": (1, 1, 2, 3, 0),
     "UnregisterBrokerRequest.broker_id": (7, 99, -1),
     "iterations": (4096, 16384, 4095, 16385, 0),
+    # So many groups that hardly one is asked twice: what is assigned later is a matter of time.
+    "ConsumerGroupHeartbeatRequest.group_id": ("", *(f"heard-{number}" for number in range(5000))),
+    "ConsumerGroupHeartbeatRequest.member_id": ("a", "b", " "),
+    "ConsumerGroupHeartbeatRequest.member_epoch": (0, 0, 0, 0, 1, 2, -1, -2, -3),
+    "ConsumerGroupHeartbeatRequest.instance_id": (None, None, "i", ""),
+    "ConsumerGroupHeartbeatRequest.rack_id": (None, None, "left", ""),
+    "ConsumerGroupHeartbeatRequest.rebalance_timeout_ms": (1000, 60_000, -1),
+    "ConsumerGroupHeartbeatRequest.subscribed_topic_names": (
+        *(None, (), ("one",), ("one",), ("three", "many"), ("nowhere", "a/b", "")),
+    ),
+    "ConsumerGroupHeartbeatRequest.subscribed_topic_regex": (None, None, "", "o.*", "("),
+    "ConsumerGroupHeartbeatRequest.server_assignor": (None, None, "range", "sticky", ""),
+    "ConsumerGroupDescribeRequest.group_ids": ((), ("nobody",), ("", "nobody"), ("a", "b", "a")),
     "salt": (b"salt", b""),
     "salted_password": (b"salted", b"password"),
 }
