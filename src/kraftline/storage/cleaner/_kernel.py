@@ -23,20 +23,26 @@ if cython.compiled:
 else:
     from hashlib import blake2b
 
+    import google_crc32c
+
 from kraftline.errors import Corrupt
 
 COMPILED = cython.compiled
 
 # Columns of a table of batches, as `records/_kernel.py` has them.
 _POSITION = cython.declare(cython.longlong, 0)
+_SIZE = cython.declare(cython.longlong, 1)
+_MAGIC = cython.declare(cython.longlong, 2)
 _ATTRIBUTES = cython.declare(cython.longlong, 3)
 _COUNT = cython.declare(cython.longlong, 4)
 _BASE_OFFSET = cython.declare(cython.longlong, 5)
 _BASE_TIMESTAMP = cython.declare(cython.longlong, 6)
 _MAX_TIMESTAMP = cython.declare(cython.longlong, 7)
+_PRODUCER_ID = cython.declare(cython.longlong, 8)
 _BODY = cython.declare(cython.longlong, 12)
 _BODY_END = cython.declare(cython.longlong, 13)
 _LAST_OFFSET_DELTA = cython.declare(cython.longlong, 14)
+_CRC = cython.declare(cython.longlong, 15)
 _STRIDE = cython.declare(cython.longlong, 16)
 
 # How records of a batch are judged.
@@ -275,6 +281,153 @@ def _slot(
         if at == count:
             at = 0
     return -1
+
+
+def checksum_tables():
+    """What `unsound` needs: for each of eight bytes what it does to a CRC-32C, by its value."""
+    made = []
+    for i in range(256):
+        crc = i
+        for _ in range(8):
+            crc = (crc >> 1) ^ (0x82F63B78 if crc & 1 else 0)
+        made.append(crc)
+    for i in range(256, 2048):
+        made.append((made[i - 256] >> 8) ^ made[made[i - 256] & 255])
+    return made
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _crc32c(
+    buf: cython.const[cython.uchar][::1],
+    at: cython.longlong,
+    end: cython.longlong,
+    tables: cython.const[cython.uint][::1],
+) -> cython.longlong:
+    crc: cython.uint
+    ones: cython.uint = 0xFFFFFFFF
+    if cython.compiled:
+        crc = ones
+        while end - at >= 8:
+            crc ^= buf[at]
+            crc ^= cython.cast(cython.uint, buf[at + 1]) << 8
+            crc ^= cython.cast(cython.uint, buf[at + 2]) << 16
+            crc ^= cython.cast(cython.uint, buf[at + 3]) << 24
+            crc = (
+                tables[1792 + (crc & 255)]
+                ^ tables[1536 + ((crc >> 8) & 255)]
+                ^ tables[1280 + ((crc >> 16) & 255)]
+                ^ tables[1024 + (crc >> 24)]
+                ^ tables[768 + buf[at + 4]]
+                ^ tables[512 + buf[at + 5]]
+                ^ tables[256 + buf[at + 6]]
+                ^ tables[buf[at + 7]]
+            )
+            at += 8
+        while at < end:
+            crc = (crc >> 8) ^ tables[(crc ^ buf[at]) & 255]
+            at += 1
+        return crc ^ ones
+    return google_crc32c.value(bytes(buf[at:end]))
+
+
+def unsound(
+    buf: cython.const[cython.uchar][::1],
+    table: cython.longlong[::1],
+    rows: cython.longlong,
+    shift: cython.longlong,
+    most: cython.longlong,
+    tables: cython.const[cython.uint][::1],
+    large: cython.longlong[::1],
+):
+    """(the first of so many rows, batches of v2, that has a wrong checksum, or -1; how many are in
+    `large`: rows of more than `most` bytes, which are not looked at). A row's position less `shift`
+    is where it stands in `buf`."""
+    row: cython.longlong
+    t: cython.longlong
+    at: cython.longlong
+    bad: cython.longlong = -1
+    n: cython.longlong = 0
+    mask: cython.longlong = 0xFFFFFFFF
+    with cython.nogil:
+        for row in range(rows):
+            t = row * _STRIDE
+            if table[t + _SIZE] > most:
+                large[n] = row
+                n += 1
+            else:
+                at = table[t + _POSITION] - shift
+                if _crc32c(buf, at + 21, at + table[t + _SIZE], tables) != table[t + _CRC] & mask:
+                    bad = row
+                    break
+    return bad, n
+
+
+def odd_rows(
+    table: cython.longlong[::1],
+    first: cython.longlong,
+    last: cython.longlong,
+    bits: cython.longlong,
+    end: cython.longlong,
+    lasts: cython.longlong[::1],
+    out: cython.longlong[::1],
+):
+    """Rows that are not like most: of an old format, with one of these `bits` in their attributes,
+    up to the offset `end`, or a producer's with a last offset out of `lasts` (rising). How many of
+    them are in `out`."""
+    row: cython.longlong
+    t: cython.longlong
+    n: cython.longlong = 0
+    offset: cython.longlong
+    low: cython.longlong
+    high: cython.longlong
+    middle: cython.longlong
+    known: cython.longlong = lasts.shape[0] if cython.compiled else len(lasts)
+    is_odd: cython.longlong
+    with cython.nogil:
+        for row in range(first, last):
+            t = row * _STRIDE
+            offset = table[t + _BASE_OFFSET] + table[t + _LAST_OFFSET_DELTA]
+            is_odd = 0
+            if table[t + _MAGIC] < 2 or table[t + _ATTRIBUTES] & bits != 0 or offset + 1 == end:
+                is_odd = 1
+            elif table[t + _PRODUCER_ID] >= 0 and known > 0:
+                low = 0
+                high = known - 1
+                while low < high:
+                    middle = (low + high) // 2
+                    if lasts[middle] < offset:
+                        low = middle + 1
+                    else:
+                        high = middle
+                if lasts[low] == offset:
+                    is_odd = 1
+            if is_odd != 0:
+                out[n] = row
+                n += 1
+    return n
+
+
+def staying(
+    found: cython.longlong[::1],
+    first: cython.longlong,
+    last: cython.longlong,
+    emptied: cython.const[cython.uchar][::1],
+    stays_empty: cython.longlong,
+    out: cython.longlong[::1],
+):
+    """Rows that something stays of: a record, or the header where `emptied` says so. How many of
+    them are in `out`."""
+    row: cython.longlong
+    n: cython.longlong = 0
+    with cython.nogil:
+        for row in range(first, last):
+            if found[row * _FOUND + _KEPT] != 0 or emptied[row] == stays_empty:
+                out[n] = row
+                n += 1
+    return n
 
 
 def note(

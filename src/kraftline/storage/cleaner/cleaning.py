@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from array import array
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -179,6 +180,9 @@ class Cleaning:
             transactions.index = []
             filtering = Filtering(self._map, transactions, indexes, self._statistics)
             producers = log.last_of_producers()
+            lasts = [
+                each.last_offset for each in producers.values() if each.last_offset is not None
+            ]
             for n, segment in enumerate(group):
                 following = group[n + 1].base_offset if n + 1 < len(group) else _next(segment)
                 transactions.expect(log.aborted_between(segment.base_offset, following))
@@ -188,6 +192,7 @@ class Cleaning:
                     end=self._dirt.end,
                     keeps_old_deletes=_modified(segment) > old_horizon,
                     producers=producers,
+                    lasts=array("q", sorted(lasts)),
                 )
                 if segment.size:
                     for stretch in self._stretches(segment, 0):

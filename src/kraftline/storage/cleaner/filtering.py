@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import google_crc32c
@@ -26,7 +26,7 @@ from kraftline.records.compression import compress
 from kraftline.records.kernel import active as records_kernel
 from kraftline.records.legacy import LegacyBatch
 from kraftline.records.record import NO_TIMESTAMP
-from kraftline.records.runs import Group
+from kraftline.records.runs import Group, Run
 from kraftline.records.write import build_batch, empty_batch
 from kraftline.storage.cleaner.kernel import active as kernel
 from kraftline.storage.cleaner.offset_map import OffsetMap, Verdict
@@ -42,7 +42,7 @@ _LOG_APPEND_TIME: Final = 0x08
 # What becomes of a batch of which no record stays.
 _GOES: Final = 0
 _STAYS_EMPTY: Final = 1
-_UNREAD: Final = 2  # it goes, and nobody looks at its records
+_NOBODY: Final = array("q")
 
 _front = struct.Struct(">qiib").pack_into
 _crc = struct.Struct(">I").pack_into
@@ -52,13 +52,14 @@ _back = struct.Struct(">hiqqqhii").pack_into
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """By what a segment's batches are judged. `end` is the offset that this round cleans up to;
     `keeps_old_deletes` is for tombstones of v0 and v1; `producers` says where each has its last
-    batch."""
+    batch, and `lasts` are the offsets of these, rising."""
 
     now: int
     delete_retention_ms: int
     end: int
     keeps_old_deletes: bool
     producers: Mapping[int, LastOfProducer]
+    lasts: array[int]
 
 
 class Filtering:
@@ -92,7 +93,10 @@ class Filtering:
             self._map.judge(run, group, how, verdict)
         for group in run.groups:
             self._emit(stretch, group, rules, verdict, emptied, marks)
-        self._statistics.bytes_read += stretch.size
+        statistics = self._statistics
+        statistics.bytes_read += stretch.size
+        statistics.records_read += run.records
+        statistics.invalid_records += sum(verdict.found[kernel.KEYLESS :: kernel.FOUND])
 
     def _decide(
         self, stretch: Stretch, rules: Rules, how: bytearray, emptied: bytearray
@@ -101,48 +105,46 @@ class Filtering:
         the rows of markers that no batch belongs to any more."""
         table, stride = stretch.run.table, records_kernel.STRIDE
         marks: set[int] = set()
-        for group in stretch.run.groups:
-            for row in range(group.first, group.last):
-                t = row * stride
-                attributes = table[t + records_kernel.ATTRIBUTES]
-                producer_id = table[t + records_kernel.PRODUCER_ID]
-                last_offset = (
-                    table[t + records_kernel.BASE_OFFSET]
-                    + table[t + records_kernel.LAST_OFFSET_DELTA]
-                )
-                if table[t + records_kernel.MAGIC] < 2:
-                    how[row] = kernel.ASK if rules.keeps_old_deletes else kernel.ASK_DELETES
-                    emptied[row] = _STAYS_EMPTY if last_offset + 1 == rules.end else _GOES
-                    continue
-                is_past = bool(
-                    attributes & _HORIZON and table[t + records_kernel.BASE_TIMESTAMP] <= rules.now
-                )
-                goes = False
-                if attributes & CONTROL:
-                    is_empty = self._transactions.is_empty(_batch(stretch, t))
-                    if is_empty:
-                        marks.add(row)
-                    goes = is_empty and is_past
-                    how[row] = kernel.NONE if goes else kernel.ALL
+        for row in _odd(stretch.run, CONTROL | TRANSACTIONAL | _HORIZON, rules.end, rules.lasts):
+            t = row * stride
+            attributes = table[t + records_kernel.ATTRIBUTES]
+            producer_id = table[t + records_kernel.PRODUCER_ID]
+            last_offset = (
+                table[t + records_kernel.BASE_OFFSET] + table[t + records_kernel.LAST_OFFSET_DELTA]
+            )
+            if table[t + records_kernel.MAGIC] < 2:
+                how[row] = kernel.ASK if rules.keeps_old_deletes else kernel.ASK_DELETES
+                emptied[row] = _STAYS_EMPTY if last_offset + 1 == rules.end else _GOES
+                continue
+            is_past = bool(
+                attributes & _HORIZON and table[t + records_kernel.BASE_TIMESTAMP] <= rules.now
+            )
+            goes = False
+            if attributes & CONTROL:
+                is_empty = self._transactions.is_empty(_batch(stretch, t))
+                if is_empty:
+                    marks.add(row)
+                goes = is_empty and is_past
+                how[row] = kernel.NONE if goes else kernel.ALL
+            else:
+                if attributes & TRANSACTIONAL:
+                    goes = self._transactions.is_aborted(producer_id, last_offset)
+                if goes:
+                    how[row] = kernel.NONE
                 else:
-                    if attributes & TRANSACTIONAL:
-                        goes = self._transactions.is_aborted(producer_id, last_offset)
-                    if goes:
-                        how[row] = kernel.NONE
-                    else:
-                        how[row] = kernel.ASK_DELETES if is_past else kernel.ASK
-                if last_offset + 1 == rules.end or (
-                    producer_id >= 0
-                    and _is_last(
-                        rules.producers.get(producer_id),
-                        last_offset,
-                        table[t + records_kernel.PRODUCER_EPOCH],
-                        bool(attributes & CONTROL),
-                    )
-                ):
-                    emptied[row] = _STAYS_EMPTY
-                elif goes:
-                    emptied[row] = _UNREAD
+                    how[row] = kernel.ASK_DELETES if is_past else kernel.ASK
+            if last_offset + 1 == rules.end or (
+                producer_id >= 0
+                and _is_last(
+                    rules.producers.get(producer_id),
+                    last_offset,
+                    table[t + records_kernel.PRODUCER_EPOCH],
+                    bool(attributes & CONTROL),
+                )
+            ):
+                emptied[row] = _STAYS_EMPTY
+            elif goes:
+                self._statistics.records_read -= table[t + records_kernel.COUNT]  # nobody looks
         return marks
 
     def _emit(
@@ -157,15 +159,12 @@ class Filtering:
         table, found, statistics = stretch.run.table, verdict.found, self._statistics
         stride, width = records_kernel.STRIDE, kernel.FOUND
         memory, shift = stretch.memory, stretch.position
+        rows = array("q", bytes(8 * (group.last - group.first)))
+        count = kernel.staying(found, group.first, group.last, emptied, _STAYS_EMPTY, rows)
         copied_from = copied_to = 0  # what is to be copied as it is
-        for row in range(group.first, group.last):
+        for row in rows[:count]:
             t, f = row * stride, row * width
             count, kept = table[t + records_kernel.COUNT], found[f + kernel.KEPT]
-            if emptied[row] != _UNREAD:
-                statistics.records_read += count
-            statistics.invalid_records += found[f + kernel.KEYLESS]
-            if not kept and emptied[row] != _STAYS_EMPTY:
-                continue
             start, size = table[t] - shift, table[t + records_kernel.SIZE]
             newest = table[t + records_kernel.MAX_TIMESTAMP]
             last_offset = (
@@ -303,23 +302,28 @@ def wanted_keys(stretch: Stretch, transactions: Transactions) -> bytearray:
     """Which batches of a run have keys that count: not markers, not aborted transactions."""
     table, stride = stretch.run.table, records_kernel.STRIDE
     wanted = bytearray(b"\x01" * (len(table) // int(stride)))
-    of_producers = CONTROL | TRANSACTIONAL
-    for group in stretch.run.groups:
-        for row in range(group.first, group.last):
-            t = row * stride
-            attributes = table[t + records_kernel.ATTRIBUTES]
-            if attributes & of_producers and table[t + records_kernel.MAGIC] == 2:
-                if attributes & CONTROL:
-                    transactions.is_empty(_batch(stretch, t))
-                    wanted[row] = 0
-                else:
-                    last = (
-                        table[t + records_kernel.BASE_OFFSET]
-                        + table[t + records_kernel.LAST_OFFSET_DELTA]
-                    )
-                    producer_id = table[t + records_kernel.PRODUCER_ID]
-                    wanted[row] = not transactions.is_aborted(producer_id, last)
+    for row in _odd(stretch.run, CONTROL | TRANSACTIONAL):
+        t = row * stride
+        if table[t + records_kernel.MAGIC] == 2:
+            if table[t + records_kernel.ATTRIBUTES] & CONTROL:
+                transactions.is_empty(_batch(stretch, t))
+                wanted[row] = 0
+            else:
+                last = (
+                    table[t + records_kernel.BASE_OFFSET]
+                    + table[t + records_kernel.LAST_OFFSET_DELTA]
+                )
+                producer_id = table[t + records_kernel.PRODUCER_ID]
+                wanted[row] = not transactions.is_aborted(producer_id, last)
     return wanted
+
+
+def _odd(run: Run, bits: int, end: int = -1, lasts: array[int] = _NOBODY) -> Iterator[int]:
+    """The batches of a run that have to be looked at one by one: see the kernel."""
+    for group in run.groups:
+        rows = array("q", bytes(8 * (group.last - group.first)))
+        count = kernel.odd_rows(run.table, group.first, group.last, bits, end, lasts, rows)
+        yield from rows[:count]
 
 
 def _batch(stretch: Stretch, t: int) -> DefaultBatch:
