@@ -358,6 +358,7 @@ class Node:
         for logs in self._logs.all:
             logs.keep_producers(config.whole("producer.id.expiration.ms"))
         self.broker.partitions.cleaner_threads.reconfigure(config)
+        self.broker.groups.consumer.follow(config)
         settings = node_settings(config)
         for listener in self.listeners:
             listener.limits = limits_of(config, settings, listener.name)
