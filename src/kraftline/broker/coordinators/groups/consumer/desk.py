@@ -285,9 +285,13 @@ class Desk:
 
     def _take(self, group_id: str, step: Step, ground: Ground) -> Awaitable[None] | None:
         """Write what a member's step comes to."""
+        known = self._state.groups.get(group_id)
+        before = known.epoch if isinstance(known, ConsumerGroup) else 0
         settled = self._state.shard.write(step.changes)
         group = self.known(group_id)
         group.seen = ground.image.topics
+        if group.epoch > before:
+            self._state.counts.rebalances += 1
         member = step.member
         if step.has_moved and not member.is_classic:
             if member.state is MemberState.UNREVOKED_PARTITIONS:
@@ -386,6 +390,7 @@ class Desk:
             return
         if has_risen:
             group.seen = ground.image.topics
+            state.counts.rebalances += 1
         if settled is not None:
             await _awaited(settled)
 

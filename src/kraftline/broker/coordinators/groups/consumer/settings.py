@@ -12,7 +12,6 @@ from kraftline.config.values import BadConfig
 from kraftline.metadata.image import MetadataImage
 from kraftline.metadata.image.configs import GROUP
 
-
 _ASSIGNORS: Final = "group.consumer.assignors"
 _SESSION: Final = "session.timeout.ms"
 _HEARTBEAT: Final = "heartbeat.interval.ms"
