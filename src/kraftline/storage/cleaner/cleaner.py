@@ -77,7 +77,6 @@ class Cleaner:
         self.throttle = Throttle(settings.io_max_bytes_per_second)
         self.uncleanable: dict[PartitionLog, str] = {}
         self.last: dict[str, CleaningStatistics] = {}
-        self.cleaned = 0
         self.dirtiest = 0.0
         self.delay_ms = 0
         self.last_round = clock()
@@ -200,20 +199,20 @@ class Cleaner:
             _logger.error("%s", problem)
             stop.wait(1.0)  # a full disk: not again at once
             return
-        except KraftlineError as problem:
-            self._set_aside(log, problem)
-            return
         except Exception as problem:
-            _logger.exception("cleaning %s failed", log.name)
-            self._set_aside(log, problem)
+            if not isinstance(problem, KraftlineError):
+                _logger.exception("cleaning %s failed", log.name)
+            with self._lock:
+                self._set_aside(log, problem)
             return
-        self.last[thread] = cleaned.statistics
-        self.cleaned += 1
-        self._first_dirty[log] = cleaned.end
+        with self._lock:
+            self.last[thread] = cleaned.statistics
+            self._first_dirty[log] = cleaned.end
         self._write_checkpoints(log)
         _logger.info("%s", cleaned.statistics.words(log.name, dirt.first_dirty, cleaned.end))
 
     def _set_aside(self, log: PartitionLog, problem: Exception) -> None:
+        """The lock is held."""
         _logger.warning(
             "%s is not compacted any more until the broker is started again: %s", log.name, problem
         )
