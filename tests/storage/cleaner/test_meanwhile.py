@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import logging
 import os
 import threading
@@ -153,6 +154,28 @@ def test_readers_go_on_while_segments_are_swapped(logs: Logs, clock: Clock) -> N
     assert problems == []
     assert checkpoint == log.segments[-1].base_offset
     assert logs.disk.failure is None
+    logs.close()
+
+
+def test_files_that_were_replaced_are_not_kept_open(logs: Logs, clock: Clock) -> None:
+    """Their space would not be free before the node is stopped."""
+    log = dirty(logs, "t", clock)
+    records_of(log)  # all of them are open now
+    given = log.read(0, 1000)
+    clean(log, None, NOW)
+    clock.now += 60_000
+    logs.remove_deleted()
+
+    def deleted() -> list[str]:
+        links = [f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd")]
+        names = [os.readlink(link) for link in links if os.path.islink(link)]
+        return [name for name in names if name.startswith(logs.path) and "deleted" in name]
+
+    assert len(deleted()) == 1
+    assert len(given.read()) == 1000  # whoever has it can still read it
+    del given
+    gc.collect()
+    assert deleted() == []
     logs.close()
 
 

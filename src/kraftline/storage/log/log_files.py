@@ -292,6 +292,8 @@ class LogFiles:
         self.segments = Segments((*segments[:at], new, *segments[at + len(old) :]))
         self.rolled = [each for each in self.rolled if each[0] not in old]
         for segment in old:
+            segment.is_replaced = True
+            self._recent.forget(segment)
             if segment.base_offset != new.base_offset:
                 self.producers.forget(segment.base_offset)
 

@@ -72,6 +72,7 @@ class Segment:
         "directory",
         "first_timestamp",
         "indexes",
+        "is_replaced",
         "jitter",
         "size",
     )
@@ -92,6 +93,8 @@ class Segment:
         self.indexes = indexes
         self.first_timestamp: int | None = None
         self.jitter = 0
+        # Another has its place: only those who read it now know it, and nobody may keep it.
+        self.is_replaced = False
         self._file: OpenFile | None = None
         self._index: OffsetIndex | None = None
         self._latest: TimeEntry | None = None

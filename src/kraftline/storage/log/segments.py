@@ -52,10 +52,16 @@ class RecentlyRead:
         self._kept: dict[Segment, None] = {}
         self._lock = threading.Lock()
 
+    def forget(self, segment: Segment) -> None:
+        with self._lock:
+            self._kept.pop(segment, None)
+
     def touch(self, segment: Segment) -> None:
         oldest = None
         with self._lock:
             self._kept.pop(segment, None)
+            if segment.is_replaced:
+                return
             self._kept[segment] = None
             if len(self._kept) > self.most:
                 oldest = next(iter(self._kept))
