@@ -9,7 +9,7 @@ import pytest
 
 from kraftline.broker.coordinators.groups.classic.group import ClassicGroup, Phase
 from kraftline.broker.coordinators.groups.classic.joining import Joiner
-from kraftline.broker.coordinators.groups.consumer.desk import LedGroup
+from kraftline.broker.coordinators.groups.consumer.led_group import LedGroup
 from kraftline.controller.refusal import Refusal
 from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.schema.api.heartbeat import HeartbeatRequest

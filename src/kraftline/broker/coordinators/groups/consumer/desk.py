@@ -4,13 +4,11 @@ written, and members have their deadlines."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Collection, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Awaitable, Collection
+from typing import TYPE_CHECKING, Any
 
 from kraftline.broker.coordinators.groups.classic.group import ClassicGroup
-from kraftline.broker.coordinators.groups.classic.joining import Joiner
 from kraftline.broker.coordinators.groups.consumer import (
-    classic_members,
     heartbeat,
     leaving,
     moves,
@@ -20,6 +18,7 @@ from kraftline.broker.coordinators.groups.consumer.clocks import Clocks
 from kraftline.broker.coordinators.groups.consumer.deciding import Caller, Ground, Step
 from kraftline.broker.coordinators.groups.consumer.group import ConsumerGroup
 from kraftline.broker.coordinators.groups.consumer.hashing import TopicHashes
+from kraftline.broker.coordinators.groups.consumer.led_group import LedGroup
 from kraftline.broker.coordinators.groups.consumer.member import (
     AWAY,
     JOINING,
@@ -28,6 +27,7 @@ from kraftline.broker.coordinators.groups.consumer.member import (
     MemberState,
 )
 from kraftline.broker.coordinators.groups.consumer.settings import Settings
+from kraftline.broker.coordinators.groups.consumer.settling import after, awaited
 from kraftline.broker.coordinators.state import Change
 from kraftline.controller.refusal import Refusal
 from kraftline.metadata.image import MetadataDelta, MetadataImage
@@ -37,10 +37,8 @@ from kraftline.schema.api.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 from kraftline.schema.api.error_codes import ErrorCode
-from kraftline.schema.api.heartbeat import HeartbeatRequest
 from kraftline.schema.api.join_group import JoinGroupResponse
-from kraftline.schema.api.leave_group import MemberIdentity, MemberResponse
-from kraftline.schema.api.sync_group import SyncGroupRequest, SyncGroupResponse
+from kraftline.schema.api.sync_group import SyncGroupResponse
 from kraftline.schema.coordinator.group.consumer_group_member_metadata import (
     ConsumerGroupMemberMetadataKey,
 )
@@ -50,29 +48,6 @@ if TYPE_CHECKING:
     from kraftline.broker.coordinators.groups.state import GroupsState
 
 _logger = logging.getLogger(__name__)
-R = TypeVar("R")
-
-
-class LedGroup(ConsumerGroup):
-    """A consumer group that this broker coordinates: members of the classic protocol may ask it."""
-
-    def __init__(self, group_id: str, desk: Desk) -> None:
-        super().__init__(group_id)
-        self._desk = desk
-
-    def classic_join(self, joiner: Joiner) -> JoinGroupResponse | Awaitable[JoinGroupResponse]:
-        return self._desk.classic_join(self, joiner)
-
-    def classic_sync(
-        self, request: SyncGroupRequest
-    ) -> SyncGroupResponse | Awaitable[SyncGroupResponse]:
-        return self._desk.classic_sync(self, request)
-
-    def classic_heartbeat(self, request: HeartbeatRequest) -> ErrorCode:
-        return self._desk.classic_heartbeat(self, request)
-
-    def classic_leave(self, members: Sequence[MemberIdentity]) -> tuple[MemberResponse, ...]:
-        return self._desk.classic_leave(self, members)
 
 
 class Desk:
@@ -80,8 +55,8 @@ class Desk:
 
     def __init__(self, state: GroupsState, settings: Settings) -> None:
         self.settings = settings
-        self._state = state
-        self._clocks = Clocks(state.timers, self._fence)
+        self.state = state
+        self.clocks = Clocks(state.timers, self._fence)
         self._hashes = TopicHashes()
         self._new_topics_at = 0
         self._resolving: set[str] = set()
@@ -90,7 +65,7 @@ class Desk:
 
     def replay(self, key: Any, value: Message | None, producer: object = None) -> None:
         """A record of a consumer group."""
-        state = self._state
+        state = self.state
         group = state.groups.get(key.group_id)
         if not isinstance(group, ConsumerGroup):
             if value is None:
@@ -99,18 +74,18 @@ class Desk:
         if not group.replay(key, value):
             del state.groups[key.group_id]
         elif value is None and state.is_loaded and isinstance(key, ConsumerGroupMemberMetadataKey):
-            self._clocks.forget(key.group_id, key.member_id)
+            self.clocks.forget(key.group_id, key.member_id)
 
     def loaded(self) -> None:
         """Members have one session to be heard of."""
-        image = self._state.image()
+        image = self.state.image()
         self._new_topics_at = image.offset
-        for group in self._state.groups.values():
+        for group in self.state.groups.values():
             if not isinstance(group, ConsumerGroup):
                 continue
             session_ms = self.settings.session_ms(group.group_id, image)
             for member in group.members.values():
-                self._clocks.session(group.group_id, member.member_id, session_ms)
+                self.clocks.session(group.group_id, member.member_id, session_ms)
                 if member.state is MemberState.UNREVOKED_PARTITIONS:
                     self._expect_revocation(group, member)
 
@@ -126,21 +101,21 @@ class Desk:
         """The request has passed `heartbeat.check_request`; a Refusal where it is not taken."""
         if request.member_epoch in (LEAVING, AWAY):
             return self._leave(request)
-        ground = self._ground(request.group_id)
+        ground = self.ground(request.group_id)
         group, changes = self._group_for(request, ground)
         heartbeat.check_size(group, request.member_id, self.settings)
         member_id = request.member_id or str(random_uuid())
         classic = [each for each in group.members.values() if changes and each.is_classic]
         step = heartbeat.heartbeat(group, request, member_id, caller, ground, changes)
-        settled = self._take(group.group_id, step, ground)
+        settled = self.take(group.group_id, step, ground)
         for each in classic:  # they have come from the classic protocol just now
-            self._expect_classic(group, each)
+            self.expect_classic(group, each)
         session_ms = self.settings.session_ms(group.group_id, ground.image)
-        self._clocks.session(group.group_id, member_id, session_ms)
+        self.clocks.session(group.group_id, member_id, session_ms)
         if step.regexes is not None:
             self._resolve(group.group_id, step.regexes, caller)
         interval_ms = self.settings.heartbeat_ms(group.group_id, ground.image)
-        return _after(settled, heartbeat.response(step, request, interval_ms))
+        return after(settled, heartbeat.response(step, request, interval_ms))
 
     def _group_for(
         self, request: ConsumerGroupHeartbeatRequest, ground: Ground
@@ -148,7 +123,7 @@ class Desk:
         """The group of a member, and the records that make it where it is not one already."""
         group_id = request.group_id
         joins = request.member_epoch == JOINING
-        group = self._state.groups.get(group_id)
+        group = self.state.groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             return group, []
         if not joins:
@@ -176,96 +151,18 @@ class Desk:
         group = self.known(request.group_id)
         member = leaving.leaver(group, request)
         if request.member_epoch == AWAY:
-            settled = self._state.shard.write(leaving.step_aside(group, member))
+            settled = self.state.shard.write(leaving.step_aside(group, member))
         else:
-            settled = self._remove(group, [member])
+            settled = self.remove(group, [member])
         response = ConsumerGroupHeartbeatResponse(
             member_id=member.member_id, member_epoch=request.member_epoch
         )
-        return _after(settled, response)
-
-    # Members of the classic protocol.
-
-    def classic_join(
-        self, group: ConsumerGroup, joiner: Joiner
-    ) -> JoinGroupResponse | Awaitable[JoinGroupResponse]:
-        request = joiner.request
-        member_id = request.member_id or str(random_uuid())
-        classic_members.check_join(group, request, member_id, self.settings)
-        if classic_members.must_know_its_id(joiner):
-            return JoinGroupResponse(
-                error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id, protocol_name=None
-            )
-        ground = self._ground(group.group_id)
-        step, goes_down, raised = classic_members.join(group, joiner, member_id, ground)
-        group_id = group.group_id
-        if goes_down:
-            settled = self._go_down(
-                group, step.changes, ground, joining=step.member, is_stale=raised is not None
-            )
-        else:
-            settled = self._take(group_id, step, ground)
-            self._clocks.has_joined(group_id, member_id)
-            self._clocks.session(group_id, member_id, request.session_timeout_ms)
-            self._clocks.sync(group_id, member_id, joiner.rebalance_timeout_ms)
-        return _after(settled, classic_members.joined(step.member))
-
-    def classic_sync(self, group: ConsumerGroup, request: SyncGroupRequest) -> SyncGroupResponse:
-        member = classic_members.member_of(group, request)
-        classic_members.check_protocol(member, request)
-        if classic_members.must_sync_later(group, member):
-            self._clocks.join(group.group_id, member.member_id, member.rebalance_timeout_ms)
-            raise Refusal(ErrorCode.REBALANCE_IN_PROGRESS, None)
-        self._clocks.has_synced(group.group_id, member.member_id)
-        self._expect_classic(group, member)
-        return SyncGroupResponse(
-            protocol_type=request.protocol_type,
-            protocol_name=request.protocol_name,
-            assignment=classic_members.assignment_of(member, self._state.image().topics),
-        )
-
-    def classic_heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest) -> ErrorCode:
-        member = classic_members.member_of(group, request)
-        self._expect_classic(group, member)
-        if not classic_members.must_rejoin(group, member):
-            return ErrorCode.NONE
-        self._clocks.join(group.group_id, member.member_id, member.rebalance_timeout_ms)
-        return ErrorCode.REBALANCE_IN_PROGRESS
-
-    def classic_leave(
-        self, group: ConsumerGroup, members: Sequence[MemberIdentity]
-    ) -> tuple[MemberResponse, ...]:
-        told = []
-        gone: dict[str, Member] = {}
-        for each in members:
-            error = ErrorCode.NONE
-            try:
-                if each.group_instance_id is None:
-                    member = group.member(each.member_id)
-                else:
-                    member = heartbeat.known_static(group, each.group_instance_id)
-                    if each.member_id:
-                        heartbeat.check_instance(member, each.member_id, each.group_instance_id)
-                gone[member.member_id] = member
-            except Refusal as refusal:
-                error = refusal.code
-            told.append(
-                MemberResponse(
-                    member_id=each.member_id,
-                    group_instance_id=each.group_instance_id,
-                    error_code=error,
-                )
-            )
-        if gone:
-            settled = self._remove(group, gone.values())
-            if settled is not None:
-                self._state.spawn(_awaited(settled))
-        return tuple(told)
+        return after(settled, response)
 
     # What all of them lead to.
 
     def known(self, group_id: str) -> ConsumerGroup:
-        group = self._state.groups.get(group_id)
+        group = self.state.groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             return group
         said = f"Group {group_id} not found."
@@ -273,40 +170,40 @@ class Desk:
             said = f"Group {group_id} is not a consumer group."
         raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND, said)
 
-    def _ground(self, group_id: str) -> Ground:
+    def ground(self, group_id: str) -> Ground:
         return Ground(
-            self._state.image(),
-            self._state.shard.clock(),
+            self.state.image(),
+            self.state.shard.clock(),
             self.settings,
             self._hashes,
             self._new_topics_at,
             group_id in self._resolving,
         )
 
-    def _take(self, group_id: str, step: Step, ground: Ground) -> Awaitable[None] | None:
+    def take(self, group_id: str, step: Step, ground: Ground) -> Awaitable[None] | None:
         """Write what a member's step comes to."""
-        known = self._state.groups.get(group_id)
+        known = self.state.groups.get(group_id)
         before = known.epoch if isinstance(known, ConsumerGroup) else 0
-        settled = self._state.shard.write(step.changes)
+        settled = self.state.shard.write(step.changes)
         group = self.known(group_id)
         group.seen = ground.image.topics
         if group.epoch > before:
-            self._state.counts.rebalances += 1
+            self.state.counts.rebalances += 1
         member = step.member
         if step.has_moved and not member.is_classic:
             if member.state is MemberState.UNREVOKED_PARTITIONS:
                 self._expect_revocation(group, member)
             else:
-                self._clocks.no_revocation(group_id, member.member_id)
+                self.clocks.no_revocation(group_id, member.member_id)
         return settled
 
-    def _remove(self, group: ConsumerGroup, members: Collection[Member]) -> Awaitable[None] | None:
-        ground = self._ground(group.group_id)
+    def remove(self, group: ConsumerGroup, members: Collection[Member]) -> Awaitable[None] | None:
+        ground = self.ground(group.group_id)
         if moves.is_downgrade(group, self.settings, members):
-            return self._go_down(group, [], ground, leaving=members, is_stale=True)
-        return self._state.shard.write(leaving.removed(group, members, ground))
+            return self.go_down(group, [], ground, leaving=members, is_stale=True)
+        return self.state.shard.write(leaving.removed(group, members, ground))
 
-    def _go_down(
+    def go_down(
         self,
         group: ConsumerGroup,
         changes: list[Change],
@@ -319,8 +216,8 @@ class Desk:
         """Become a classic group. Where what its members have is not what they should, they have to
         join again."""
         made, move = moves.downgraded(group, ground, leaving, joining)
-        settled = self._state.shard.write([*changes, *move])
-        classic = self._state.groups.get(group.group_id)
+        settled = self.state.shard.write([*changes, *move])
+        classic = self.state.groups.get(group.group_id)
         assert isinstance(classic, ClassicGroup)
         for member in classic.members.values():
             # The record has only the protocol that is in use.
@@ -334,13 +231,13 @@ class Desk:
             )
         _logger.info("%s becomes a classic group", group.group_id)
         if is_stale:
-            self._state.rebalancing.prepare(classic, "it was a consumer group until now")
+            self.state.rebalancing.prepare(classic, "it was a consumer group until now")
         return settled
 
     def _fence(self, group_id: str, member_id: str, why: str, epoch: int | None) -> bool:
         """Put a member out; only if it is still in an epoch, where one is given. False: that could
         not be written."""
-        group = self._state.groups.get(group_id)
+        group = self.state.groups.get(group_id)
         if not isinstance(group, ConsumerGroup):
             return True
         member = group.members.get(member_id)
@@ -348,30 +245,30 @@ class Desk:
             return True
         _logger.info("%s: %s goes, since %s", group_id, member_id, why)
         try:
-            settled = self._remove(group, [member])
+            settled = self.remove(group, [member])
         except Refusal as refusal:
             _logger.warning("%s: %s stays: %s", group_id, member_id, refusal.code.name)
             return False
         if settled is not None:
-            self._state.spawn(_awaited(settled))
+            self.state.spawn(awaited(settled))
         return True
 
     def _expect_revocation(self, group: ConsumerGroup, member: Member) -> None:
-        self._clocks.revocation(
+        self.clocks.revocation(
             group.group_id, member.member_id, member.epoch, member.rebalance_timeout_ms
         )
 
-    def _expect_classic(self, group: ConsumerGroup, member: Member) -> None:
+    def expect_classic(self, group: ConsumerGroup, member: Member) -> None:
         assert member.classic is not None
-        self._clocks.session(group.group_id, member.member_id, member.classic.session_timeout_ms)
+        self.clocks.session(group.group_id, member.member_id, member.classic.session_timeout_ms)
 
     def _resolve(self, group_id: str, regexes: frozenset[str], caller: Caller) -> None:
         """Look up what regular expressions match, in a thread."""
         self._resolving.add(group_id)
-        self._state.spawn(self._resolve_now(group_id, regexes, caller))
+        self.state.spawn(self._resolve_now(group_id, regexes, caller))
 
     async def _resolve_now(self, group_id: str, regexes: frozenset[str], caller: Caller) -> None:
-        state = self._state
+        state = self.state
         try:
             found = await resolving.resolve(
                 regexes, state.image(), state.shard.clock(), caller.may_describe
@@ -381,7 +278,7 @@ class Desk:
         group = state.groups.get(group_id)
         if not isinstance(group, ConsumerGroup):
             return
-        ground = self._ground(group_id)
+        ground = self.ground(group_id)
         changes, has_risen = resolving.resolved(group, found, ground)
         try:
             settled = state.shard.write(changes)
@@ -392,7 +289,7 @@ class Desk:
             group.seen = ground.image.topics
             state.counts.rebalances += 1
         if settled is not None:
-            await _awaited(settled)
+            await awaited(settled)
 
 
 def _send_home(group: ClassicGroup) -> None:
@@ -404,21 +301,3 @@ def _send_home(group: ClassicGroup) -> None:
             JoinGroupResponse(error_code=error, member_id=member.member_id, protocol_name=None),
         )
         group.answer_sync(member, SyncGroupResponse(error_code=error))
-
-
-def _after(settled: Awaitable[None] | None, response: R) -> R | Awaitable[R]:
-    if settled is None:
-        return response
-
-    async def later() -> R:
-        await settled
-        return response
-
-    return later()
-
-
-async def _awaited(settled: Awaitable[None]) -> None:
-    try:
-        await settled
-    except Refusal as refusal:
-        _logger.warning("records may be lost: %s", refusal.code.name)
