@@ -123,7 +123,7 @@ class KafkaPythonMember(Member):
             partition_assignment_strategy=[RangePartitionAssignor],
         )
         while not self._ends.is_set():
-            for records in consumer.poll(timeout_ms=20).values():
+            for records in consumer.poll(timeout_ms=250).values():
                 self.is_committed = False
                 self.seen += [(each.partition, each.offset, each.value) for each in records]
             if not self.is_committed:

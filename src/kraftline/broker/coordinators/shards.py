@@ -194,6 +194,12 @@ class Shards(MetadataPublisher, Generic[S]):
                 log.name,
                 progress.foreign,
             )
+        _logger.info(
+            "%s: %d records loaded in %.0f ms",
+            log.name,
+            progress.records,
+            (time.monotonic() - began) * 1000,
+        )
         if shard.is_led:
             self._activate(shard, state)
 
