@@ -4,7 +4,8 @@ own cleaner with one thread.
 Both clean the same log, in turn, from a fresh copy that is in the page cache: what their cleaner
 threads do, from the first key that is noted to the last segment that is swapped in and flushed.
 Kafka's runs in a JVM that has cleaned a log before. One record in ten is the last of its key; keys
-have 16 bytes and values 100, batches 130 records (16 KB), segments 128 MiB, the map 128 MiB.
+have 16 bytes and values 100, batches 130 records (16 KB) where nothing else is said, segments
+128 MiB, the map 128 MiB.
 """
 
 from __future__ import annotations
@@ -31,12 +32,19 @@ from tests.storage.cleaner.kafkas_cleaner import KafkasCleaner
 SETTINGS = {"cleanup.policy": "compact", "segment.bytes": str(128 * 1024 * 1024)}
 MEMORY = 128 * 1024 * 1024
 LIVE = 10
-PER_BATCH = 130
 
 
 class Size(NamedTuple):
     megabytes: int
     codec: Codec
+    per_batch: int = 130
+
+    @property
+    def words(self) -> str:
+        found = f"{self.megabytes} MB"
+        if self.codec:
+            found += f", {self.codec.name.lower()}"
+        return found if self.per_batch > 1 else f"{found}, a record a batch"
 
 
 SIZES = (
@@ -44,8 +52,15 @@ SIZES = (
     Size(1000, Codec.NONE),
     Size(200, Codec.ZSTD),
     Size(1000, Codec.ZSTD),
+    Size(100, Codec.NONE, 1),
+    Size(200, Codec.NONE, 1),
 )
-QUICK = (Size(20, Codec.NONE), Size(60, Codec.NONE), Size(20, Codec.ZSTD))
+QUICK = (
+    Size(20, Codec.NONE),
+    Size(60, Codec.NONE),
+    Size(20, Codec.ZSTD),
+    Size(20, Codec.NONE, 1),
+)
 
 
 class Times(NamedTuple):
@@ -76,11 +91,8 @@ def main() -> None:
             made = make(Path(root) / "made", size)
             times = measure(made, kafkas, 1 if is_quick else 3)
             shutil.rmtree(made.parent)
-            what = f"{size.megabytes} MB" + (
-                "" if not size.codec else f", {size.codec.name.lower()}"
-            )
             print(
-                f"| {what} | {times.records:,} | {times.kept:,} | {times.ours:.2f} s "
+                f"| {size.words} | {times.records:,} | {times.kept:,} | {times.ours:.2f} s "
                 f"| {times.kafkas:.2f} s | {times.kafkas / times.ours:.1f}x |",
                 flush=True,
             )
@@ -100,13 +112,13 @@ def make(root: Path, size: Size) -> Path:
 
 def batches(size: Size) -> Iterator[bytes]:
     pick = random.Random(1)
-    count = size.megabytes * 1_000_000 // (PER_BATCH * 124)
-    keys = count * PER_BATCH // LIVE
+    count = size.megabytes * 1_000_000 // (size.per_batch * 124 + 61)
+    keys = count * size.per_batch // LIVE
     now = wall_clock()
     text = b"".join(b'{"id":%d,"name":"n%d"}' % (n, n * 7919) for n in range(4000))
     for _ in range(count):
         records = []
-        for i in range(PER_BATCH):
+        for i in range(size.per_batch):
             at = pick.randrange(len(text) - 100)
             records.append(Record(i, now, b"key-%012d" % pick.randrange(keys), text[at : at + 100]))
         yield build_batch(records, codec=size.codec)

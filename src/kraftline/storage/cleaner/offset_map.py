@@ -1,8 +1,8 @@
 """From keys to the last offset that has each of them, in a limited memory.
 
 Of a key only a hash of 128 bits is kept, as Kafka does: 24 bytes a key. The memory is taken while
-a log is cleaned, as keys come, and given back afterwards: a small map is not only polite, it is in
-the processor's caches.
+a log is cleaned, as keys come (a quarter more for the moment of growing), and given back
+afterwards: a small map is not only polite, it is in the processor's caches.
 """
 
 from __future__ import annotations
