@@ -61,6 +61,7 @@ def an_expression_that_matches_nothing(broker: ConsumerGroups) -> list[object]:
     name, _ = broker.topic("t")
     group = broker.consumer_group("g")
     said: list[object] = [broker.beat(join(group, "a", name, regex="nothing-at-all"))]
+    broker.until_written("ConsumerGroupRegularExpressionKey")
     said.append(broker.beat(alive(group, "a", 2)))
     said.append(broker.described(group))
     return said

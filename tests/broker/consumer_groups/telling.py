@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from kraftline.schema.api.consumer_group_describe import ConsumerGroupDescribeRequest
@@ -15,6 +15,7 @@ from kraftline.schema.api.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 from kraftline.schema.api.error_codes import ErrorCode
+from kraftline.schema.api.find_coordinator import FindCoordinatorRequest
 from kraftline.schema.api.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -33,6 +34,23 @@ _REBALANCE_MS = 30_000
 class ConsumerGroups(Groups):
     """Groups that assign at once, unless told otherwise: by default Kafka waits a second between
     two targets."""
+
+    def topic(
+        self, name: str, settings: Mapping[str, str] | None = None, *, partitions: int = 1
+    ) -> tuple[str, Uuid]:
+        """Known to the coordinator of groups too, which hears of it a moment later."""
+        own, id = super().topic(name, settings, partitions=partitions)
+        deadline = time.monotonic() + 60
+        for turn in itertools.count():
+            probe = f"probe-{turn}-{own}"  # another one each time: it assigns at once
+            self.message(FindCoordinatorRequest(key_type=0, coordinator_keys=(probe,)), 6)
+            told: Any = self.message(join(probe, "probe", own), 1)
+            self.message(leave(probe, "probe"), 1)
+            if told.assignment is not None and told.assignment.topic_partitions:
+                return own, id
+            assert time.monotonic() < deadline, told
+            time.sleep(0.02)
+        raise AssertionError
 
     def consumer_group(self, name: str, **settings: str) -> str:
         group = self.group(name)
@@ -96,6 +114,13 @@ class ConsumerGroups(Groups):
             if is_so(answer):
                 return self.plain(answer)
             assert time.monotonic() < deadline, answer
+            time.sleep(0.02)
+
+    def until_written(self, type: str) -> None:
+        """What is looked up in the background is in the log some time later."""
+        deadline = time.monotonic() + 60
+        while all(record[0] != type for record in self.records()):
+            assert time.monotonic() < deadline
             time.sleep(0.02)
 
 
