@@ -59,6 +59,8 @@ class ConsumerGroups(Groups):
         while answer.groups[0].error_code != ErrorCode.GROUP_ID_NOT_FOUND:
             answer = self.message(request, 0)  # its partition is being loaded
         self.configure(group, {"consumer.assignment.interval.ms": "0", **settings})
+        # Metadata comes in order: who knows this topic knows what was configured before.
+        self.topic(f"after-{name}")
         return group
 
     def go_on_from(self, other: ConsumerGroups) -> None:
