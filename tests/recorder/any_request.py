@@ -17,6 +17,8 @@ from kraftline.schema.types import ZERO, Message
 from kraftline.schema.uuids import Uuid
 from tests.recorder.cases import Target
 
+# Of groups and of transactions.
+GROUPS: Final = ("one", "three", "nowhere", "")
 NAMES: Final = ("one", "three", "many", "nowhere", "a/b", "")
 UNKNOWN: Final = Uuid(b"an unknown topic")
 
@@ -168,20 +170,72 @@ VALUES: Final[Mapping[str, Sequence[Any]]] = {
     "ConsumerGroupHeartbeatRequest.subscribed_topic_regex": (None, None, "", "o.*", "("),
     "ConsumerGroupHeartbeatRequest.server_assignor": (None, None, "range", "sticky", ""),
     "ConsumerGroupDescribeRequest.group_ids": ((), ("nobody",), ("", "nobody"), ("a", "b", "a")),
+    "group_id": GROUPS,
+    "groups": ((), ("one",), ("three", "nowhere", ""), ("many",)),
+    "groups_names": ((), ("one",), ("nowhere", "three", "")),
+    "FindCoordinatorRequest.key": GROUPS,
+    "key_type": (0, 0, 1),
+    "coordinator_keys": ((), ("one",), ("three", "nowhere", "")),
+    "generation_id": (-1, -1, 0, 1),
+    "generation_id_or_member_epoch": (-1, -1, -1, 0, 1),
+    "member_epoch": (-1, -1, 0, 1),
+    # Nobody joins: that takes time, and whoever is a member leaves by time.
+    "member_id": ("", "nobody"),
+    "JoinGroupRequest.member_id": ("nobody",),
+    "JoinGroupRequest.group_instance_id": (None,),
+    "group_instance_id": (None, None, "i"),
+    "retention_time_ms": (-1, 3_600_000),
+    "committed_offset": (0, 5, 1000, -1),
+    "committed_leader_epoch": _EPOCHS,
+    "committed_metadata": ("", "said", None, "much" * 1025),
+    "partition_indexes": ((0,), (0, 1, 60), (), (-1,)),
+    "session_timeout_ms": (30_000, 1000, 0),
+    "rebalance_timeout_ms": (30_000, 0),
+    "protocol_type": ("consumer", "", "connect"),
+    "protocol_name": ("range", "", None),
+    "JoinGroupRequestProtocol.name": ("range", "sticky", ""),
+    "JoinGroupRequestProtocol.metadata": (b"", b"about"),
+    "assignment": (b"", b"given"),
+    "reason": (None, "", "because"),
+    "states_filter": ((), ("Stable",), ("Empty", "Dead"), ("nothing",)),
+    "types_filter": ((), ("classic",), ("consumer", "share"), ("nothing",)),
+    # Who begins a transaction is told of in stories: what becomes of it is a matter of time.
+    "AddPartitionsToTxnTransaction.transactional_id": GROUPS,
+    "AddPartitionsToTxnRequest.v3_and_below_transactional_id": GROUPS,
+    "v3_and_below_producer_id": (-1, 5, 0),
+    "v3_and_below_producer_epoch": (-1, 0, 5),
+    "AddOffsetsToTxnRequest.transactional_id": GROUPS,
+    "EndTxnRequest.transactional_id": GROUPS,
+    "TxnOffsetCommitRequest.transactional_id": GROUPS,
+    # Markers would stay in logs that others count on.
+    "WritableTxnMarkerTopic.name": ("nowhere", "a/b"),
+    "coordinator_epoch": (0, 1, -1),
+    "transaction_version": (0, 1, 2),
+    "transactional_ids": ((), ("one",), ("nowhere", "three", "")),
+    "state_filters": ((), ("Ongoing",), ("Empty", "nothing")),
+    "producer_id_filters": ((), (5,), (0, -1)),
+    "duration_filter": (-1, 0, 1000),
+    "transactional_id_pattern": (None, "", "o.*", "("),
     "salt": (b"salt", b""),
     "salted_password": (b"salted", b"password"),
 }
 
 
 # Of a partition that is named twice in a produce Kafka may write one and tell of the other, and of
-# one in a fetch too; AlterConfigs with a resource that is there twice it never answers.
-_EACH_ONCE: Final = (0, 1, 33)
+# one in a fetch too; AlterConfigs with a resource that is there twice it never answers. Of a part
+# of a transaction that is named twice, or has no partitions, it tells or not.
+_EACH_ONCE: Final = (0, 1, 24, 28, 33)
 _NAMING: Final = (
-    *("name", "topic", "topic_id", "index", "partition"),
+    *("name", "topic", "topic_id", "index", "partition", "partition_index", "transactional_id"),
     *("resource_type", "resource_name"),
 )
 # How many there are of what repeats.
-_COUNTS: Final = {"configs": (0, 1)}
+_COUNTS: Final = {
+    "configs": (0, 1),
+    "transactions": (1, 3),  # without any Kafka never answers
+    "AddPartitionsToTxnTopic.partitions": (1, 1),
+    "TxnOffsetCommitRequestTopic.partitions": (1, 3),
+}
 
 
 def any_request(kind: type[Message], version: int, seed: int, target: Target) -> Message:
@@ -208,7 +262,8 @@ class _Maker(msgspec.Struct):
         if field.is_array and (chosen is None or struct is not None or field.name == "partitions"):
             if nullable and self.random.random() < 0.2:
                 return None
-            least, most = _COUNTS.get(field.name, (0, 3))
+            named = f"{kind.__name__}.{field.name}"
+            least, most = _COUNTS.get(named, _COUNTS.get(field.name, (0, 3)))
             count = self.random.randint(least, most)
             if struct is None:
                 return tuple(self.random.choice(_PARTITIONS) for _ in range(count))

@@ -15,6 +15,11 @@ SETTINGS = {
     "auto.create.topics.enable": "true",
     "num.partitions": "2",
     "log.index.size.max.bytes": "4096",
+    "offsets.topic.num.partitions": "5",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.num.partitions": "5",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
 }
 PAGE = "max.request.partition.size.limit"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
@@ -14,6 +15,13 @@ from kraftline.schema.api.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from kraftline.schema.api.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from kraftline.schema.api.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+)
+from kraftline.schema.api.error_codes import ErrorCode
+from kraftline.schema.api.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kraftline.schema.api.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -26,6 +34,12 @@ from kraftline.schema.uuids import Uuid
 from tests.recorder.frames import answered, frame
 
 LIST_OFFSETS, METADATA, CREATE_TOPICS = 2, 3, 19
+FIND_COORDINATOR, DESCRIBE_GROUPS, DESCRIBE_TRANSACTIONS = 10, 15, 65
+AWAY = (
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+)
 
 
 class Ended(Exception):
@@ -119,6 +133,31 @@ class Live:
             assert time.monotonic() < deadline, told
             time.sleep(0.05)
 
+    def wait_for_coordinators(self, names: Iterable[str]) -> None:
+        """Wait until groups and transactions of these names have a coordinator that is loaded."""
+        groups, transactions = tuple(names), tuple(name for name in names if name)
+        asked: tuple[tuple[int, Message], ...] = (
+            (DESCRIBE_GROUPS, DescribeGroupsRequest(groups=groups)),
+            (
+                DESCRIBE_TRANSACTIONS,
+                DescribeTransactionsRequest(transactional_ids=transactions),
+            ),
+        )
+        deadline = time.monotonic() + 60
+        for kind, (key, request) in enumerate(asked):
+            for name in transactions:
+                find = FindCoordinatorRequest(key=name, key_type=kind)
+                while True:
+                    said = self.ask(find, FIND_COORDINATOR, 3)
+                    assert isinstance(said, FindCoordinatorResponse)
+                    if not said.error_code:
+                        break
+                    assert time.monotonic() < deadline, said
+                    time.sleep(0.05)
+            while _is_away(self.ask(request, key, 0)):
+                assert time.monotonic() < deadline, request
+                time.sleep(0.05)
+
     def close(self) -> None:
         if self._channel is not None:
             self._channel.close()
@@ -134,6 +173,13 @@ class Live:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _is_away(said: Message) -> bool:
+    if isinstance(said, DescribeGroupsResponse):
+        return any(each.error_code in AWAY for each in said.groups)
+    assert isinstance(said, DescribeTransactionsResponse)
+    return any(each.error_code in AWAY for each in said.transaction_states)
 
 
 class Outcome(msgspec.Struct, frozen=True):

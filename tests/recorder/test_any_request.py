@@ -16,7 +16,7 @@ from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.schema.api.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from kraftline.schema.api.registry import request_class
 from tests.effort import rounds
-from tests.recorder.any_request import any_request
+from tests.recorder.any_request import GROUPS, any_request
 from tests.recorder.compare import FREE, NORMAL, Field, Normal, loose_differences
 from tests.recorder.live import Live
 
@@ -40,8 +40,9 @@ _FREE: Final[Mapping[Field, Normal]] = {
 
 @pytest.fixture(scope="module")
 def both(kafka_live: Live, our_live: Live) -> tuple[Live, Live]:
-    """Ours and Kafka's, once each has ids for producers."""
+    """Ours and Kafka's, once each has ids for producers, and coordinators."""
     for each in (our_live, kafka_live):
+        each.wait_for_coordinators(GROUPS)
         while True:
             said = each.ask(InitProducerIdRequest(transactional_id=None), INIT_PRODUCER_ID, 4)
             assert isinstance(said, InitProducerIdResponse)

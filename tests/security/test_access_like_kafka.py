@@ -15,7 +15,7 @@ from kraftline.schema.api.init_producer_id import InitProducerIdRequest, InitPro
 from kraftline.schema.api.registry import request_class
 from tests.effort import rounds
 from tests.recorder import node_cases
-from tests.recorder.any_request import any_request
+from tests.recorder.any_request import GROUPS, any_request
 from tests.recorder.compare import FREE, NORMAL, Field, Normal, loose_differences
 from tests.recorder.frames import answered as decoded
 from tests.recorder.frames import frame
@@ -86,6 +86,7 @@ class User:
 
     def create_topics(self) -> None:
         self._knowing.create_topics(**node_cases.TOPICS)
+        self._knowing.wait_for_coordinators(GROUPS)
         while True:
             said = self._knowing.ask(
                 InitProducerIdRequest(transactional_id=None), INIT_PRODUCER_ID, 4

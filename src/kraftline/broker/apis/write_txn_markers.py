@@ -2,7 +2,8 @@
 
 - A coordinator, or somebody who may change the cluster, ends transactions in partitions here.
 - A partition without a log here that can be used: UNKNOWN_TOPIC_OR_PARTITION.
-- Each producer has one entry in the answer, whichever number of markers it had.
+- Each producer has one entry in the answer, whichever number of markers it had; none without
+  partitions.
 - From version 2 on it says by which transaction.version it ended, and the epoch is judged by that.
 """
 
@@ -31,7 +32,9 @@ async def answer(request: WriteTxnMarkersRequest, context: Context) -> WriteTxnM
         context.require(Operation.CLUSTER_ACTION)
     errors: dict[int, _Errors] = {}
     for each in request.markers:
-        errors.setdefault(each.producer_id, {}).update(await _write(each, context))
+        found = await _write(each, context)
+        if found:
+            errors.setdefault(each.producer_id, {}).update(found)
     return _response(errors)
 
 
