@@ -89,6 +89,11 @@ class Member:
     def commit(self) -> None:
         self._consumer.commit(asynchronous=False)
 
+    def commit_now(self) -> list[Any]:
+        """What became of each partition that it has read of; a KafkaException: of none."""
+        found: list[Any] = self._consumer.commit(asynchronous=False)
+        return found
+
 
 def until(is_so: Callable[[], bool], *members: Member) -> None:
     deadline = time.monotonic() + _SECONDS
