@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from kraftline.records import Record, build_batch
+from kraftline.schema.uuids import Uuid
+from tests.broker.stories import produce
 from tests.broker.talking import Talk
-from tests.broker.transactions.telling import write
 from tests.clients.adapters import Confluent
 from tests.clients.transactional import confluent_committed
 from tests.node.running import OurNode, RealKafka
@@ -113,15 +116,24 @@ def test_a_hanging_transaction_is_found_and_aborted(
     client.create_topic(topic)
     host, _, port = bootstrap.rpartition(":")
     with Talk((host or HOST, int(port))) as talk:
-        # Nobody has begun this one, and nobody will end it. Its record is old.
-        talk.ask(write((topic, None), "nobody", (4711, 3)), 9)  # type: ignore[arg-type]  # goes by its name
+        # Nobody has begun this one, and nobody will end it. Its record is an hour old.
+        then = time.time_ns() // 1_000_000 - 3_600_000
+        data = build_batch(
+            [Record(0, then, b"k", b"v")],
+            producer_id=4711,
+            producer_epoch=3,
+            base_sequence=0,
+            is_transactional=True,
+        )
+        nowhere = topic, Uuid(bytes(16))
+        talk.ask(produce(nowhere, [(0, data)], acks=-1, transactional_id="nobody"), 9)
     assert confluent_committed(bootstrap, topic) == []
     hanging = tool("find-hanging", "--topic", topic, "--partition", "0")
     [found] = [line for line in hanging if line[0] == topic]
     assert found[1:3] == ["0", "4711"]
     tool("abort", "--topic", topic, "--partition", "0", "--start-offset", "0")
     assert tool("find-hanging", "--topic", topic, "--partition", "0") == []
-    assert client.watermarks(topic)[1] == 2
+    assert client.watermarks(topic) == (0, 2)
 
 
 def test_the_performance_tool_commits(bootstrap: str, new_name: NewName) -> None:

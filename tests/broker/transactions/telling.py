@@ -247,9 +247,16 @@ def producers(topic: str, *partitions: int) -> DescribeProducersRequest:
     )
 
 
-def records(who: tuple[int, int], sequence: int = 0, count: int = 1, **fields: Any) -> bytes:
+def records(
+    who: tuple[int, int],
+    sequence: int = 0,
+    count: int = 1,
+    value: bytes = b"value",
+    **fields: Any,
+) -> bytes:
+    now = time.time_ns() // 1_000_000  # what is old is deleted
     return build_batch(
-        [Record(n, 1_763_265_600_000 + n, b"key", b"value") for n in range(count)],
+        [Record(n, now + n, b"key", value) for n in range(count)],
         producer_id=who[0],
         producer_epoch=who[1],
         base_sequence=sequence,

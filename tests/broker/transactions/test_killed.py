@@ -7,13 +7,16 @@ import random
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
-import confluent_kafka
-
-from tests.broker.transactions.offset_stories import committed
-from tests.broker.transactions.telling import Teller
+from kraftline.schema.types import Message
+from kraftline.schema.uuids import Uuid
+from tests.broker.running import create_topic
+from tests.broker.stories import produce
+from tests.broker.talking import Closed
+from tests.broker.transactions.offset_stories import add_offsets, commit, committed
+from tests.broker.transactions.telling import Teller, add, end, records
 from tests.broker.transactions.test_handed_over import ALONE
-from tests.clients.adapters import Confluent
 from tests.clients.transactional import confluent_committed
 from tests.effort import SOAK
 from tests.node.running import OurNode
@@ -27,86 +30,83 @@ EACH = 5
 
 class Load:
     """Writes one transaction after the other, each with records in every partition and an offset;
-    every fifth is aborted. `known` are those whose end was acknowledged."""
+    every fifth is aborted, every third is of an old client. `known` are those whose end was
+    acknowledged. When the broker goes away it stops."""
 
-    def __init__(self, bootstrap: str, first: int) -> None:
+    def __init__(self, node: OurNode, topic: Uuid, first: int) -> None:
         self.next = first
         self.known: dict[int, bool] = {}
-        settings: dict[str, str | int | float | bool] = {
-            "bootstrap.servers": bootstrap,
-            "log_level": 0,
-        }
-        self._producer = confluent_kafka.Producer(
-            {
-                **settings,
-                "transactional.id": "loaded",
-                "linger.ms": 0,
-                # Not longer than a test can wait for the one that nobody ends.
-                "transaction.timeout.ms": 10_000,
-                "message.timeout.ms": 5000,
-            }
-        )
-        self._producer.init_transactions(60)
-        self._consumer = confluent_kafka.Consumer({**settings, "group.id": "group"})
-        self._metadata = self._consumer.consumer_group_metadata()
-        self._go_on = True
+        self._topic = "t", topic
+        self._broker = Teller((HOST, node.port))
+        self._broker.coordinator("group", 0)
+        self._broker.ready("loaded")
+        self._who = self._broker.begin("loaded")
         self._thread = threading.Thread(target=self._write)
         self._thread.start()
 
-    def finish(self) -> None:
-        """Begin no more."""
-        self._go_on = False
-
     def stop(self) -> None:
-        self.finish()
         self._thread.join()
-        self._consumer.close()
+        self._broker.close()
 
     def _write(self) -> None:
-        while self._go_on:
+        while True:
             number, self.next = self.next, self.next + 1
             is_commit = number % 5 != 4
             try:
-                self._one(number, is_commit)
-            except confluent_kafka.KafkaException:
+                self._one(number, is_commit, is_old=number % 3 == 2)
+            except (Closed, OSError):
                 return
             self.known[number] = is_commit
 
-    def _one(self, number: int, is_commit: bool) -> None:
-        producer = self._producer
-        producer.begin_transaction()
+    def _one(self, number: int, is_commit: bool, is_old: bool) -> None:
+        broker, who = self._broker, self._who
+        if is_old:
+            partitions = [("t", partition) for partition in range(PARTITIONS)]
+            self._ask(add("loaded", who, *partitions), 3)
+            self._ask(add_offsets("loaded", who, "group"), 3)
         for partition in range(PARTITIONS):
-            for _ in range(EACH):
-                producer.produce("t", b"%d" % number, partition=partition)
-        offset = confluent_kafka.TopicPartition("t", 0, number)
-        producer.send_offsets_to_transaction([offset], self._metadata, 3)
-        if is_commit:
-            producer.commit_transaction(3)
+            data = records(who, 0, EACH, value=b"%d" % number)
+            request = produce(self._topic, [(partition, data)], acks=-1, transactional_id="loaded")
+            self._ask(request, 11 if is_old else 12)
+        offset = commit("loaded", who, "group", ("t", 0, number))
+        self._ask(offset, 3 if is_old else 5)
+        answer = self._ask(end("loaded", who, is_commit), 4 if is_old else 5)
+        if is_old:
+            # So that sequences begin again, as with those who get a new epoch.
+            self._who = broker.begin("loaded")
         else:
-            producer.abort_transaction(3)
+            self._who = answer.producer_id, answer.producer_epoch
+
+    def _ask(self, request: Message, version: int) -> Any:
+        answer = self._broker.message(request, version)
+        if answer == "closed":
+            raise Closed
+        assert "error_code=" not in repr(answer).replace("error_code=0", ""), answer
+        return answer
 
 
 def test_no_transaction_is_half_there(tmp_path: Path) -> None:
     node = OurNode(tmp_path, ALONE)
     node.start()
-    Confluent(node.bootstrap).create_topic("t", PARTITIONS)
+    topic = create_topic((HOST, node.port), "t", partitions=PARTITIONS)
     chance = random.Random(11)
     known: dict[int, bool] = {}
     first = 0
     try:
         for _ in range(ROUNDS):
-            load = Load(node.bootstrap, first)
-            wait_until(lambda: len(load.known) >= 3, "some transactions", pause=0.02)  # noqa: B023
-            time.sleep(chance.random() / 2)
+            load = Load(node, topic, first)
+            wait_until(lambda: len(load.known) >= 6, "some transactions", pause=0.01)  # noqa: B023
+            time.sleep(chance.random() / 5)
             node.kill()
-            # The one that is under way may go on with the node that is started again.
-            load.finish()
-            node.start()
             load.stop()
             known |= load.known
             first = load.next
+            node.start()
         # Whoever begins ends what was left open.
-        Load(node.bootstrap, first).stop()
+        broker = Teller((HOST, node.port))
+        broker.ready("loaded")
+        broker.begin("loaded")
+        broker.close()
         check(node, known)
         node.stop()
     finally:
