@@ -7,6 +7,8 @@ afterwards: a small map is not only polite, it is in the processor's caches.
 
 from __future__ import annotations
 
+import contextlib
+import mmap
 import os
 from array import array
 from typing import Final
@@ -18,6 +20,7 @@ from kraftline.storage.cleaner.kernel import active as kernel
 SLOT: Final = 24
 _LEAST: Final = 4096
 _GROWTH: Final = 4
+_LARGE: Final = 8 * 1024 * 1024  # large pages are worth it from here on
 
 
 class OffsetMap:
@@ -33,7 +36,7 @@ class OffsetMap:
         self.latest = -1
         self.is_full = False
         self._seed = array("q", os.urandom(16))
-        self._slots = array("q")
+        self._slots = _memory(0)
         self._state = array("q", (0, -1, 0))
         self._hash = array("q", (0, 0))
 
@@ -46,7 +49,7 @@ class OffsetMap:
 
     def clear(self) -> None:
         """Begin again."""
-        self._slots = array("q", bytes(SLOT * min(self.capacity, _LEAST)))
+        self._slots = _memory(min(self.capacity, _LEAST))
         self._seed = array("q", os.urandom(16))
         self._state = array("q", (0, -1, 0))
         self.latest = -1
@@ -54,7 +57,7 @@ class OffsetMap:
 
     def release(self) -> None:
         """Give the memory back; what was counted stays."""
-        self._slots = array("q")
+        self._slots = _memory(0)
 
     def note(self, run: Run, group: Group, wanted: bytes | bytearray, start: int) -> int:
         """Note the keys of the group's batches that are wanted (one byte for each of the run's),
@@ -87,7 +90,7 @@ class OffsetMap:
     def _grow(self, more: int) -> None:
         """Make room for so many keys more, in comfort where the memory allows."""
         wanted = max(_GROWTH * len(self._slots) // 3, 2 * (len(self) + more))
-        larger = array("q", bytes(SLOT * min(self.capacity, wanted)))
+        larger = _memory(min(self.capacity, wanted))
         kernel.rehash(self._slots, larger, self._hash)
         self._slots = larger
 
@@ -107,6 +110,18 @@ class OffsetMap:
             verdict.found,
             self._hash,
         )
+
+
+def _memory(slots: int) -> memoryview:
+    """So many slots, all free: pages of their own, which nobody has to fill with zeros while other
+    threads wait, and which the system has back at once."""
+    if not slots:
+        return memoryview(b"").cast("q")
+    pages = mmap.mmap(-1, SLOT * slots)
+    if SLOT * slots >= _LARGE and hasattr(mmap, "MADV_HUGEPAGE"):
+        with contextlib.suppress(OSError):  # not every system has them
+            pages.madvise(mmap.MADV_HUGEPAGE)
+    return memoryview(pages).cast("q")
 
 
 class Verdict:
