@@ -128,8 +128,8 @@ class Broker:
 
 
 @contextmanager
-def real(root: Path, heap: str) -> Iterator[Broker]:
-    cluster = KraftCluster(root, properties=_DEFAULTS, dynamic=True)
+def real(root: Path, heap: str, settings: Mapping[str, str] | None = None) -> Iterator[Broker]:
+    cluster = KraftCluster(root, properties={**_DEFAULTS, **(settings or {})}, dynamic=True)
     cluster.format(1)
     properties = cluster.configure(1)
     command = command_line("kafka.Kafka", [str(properties)], heap=heap)

@@ -56,7 +56,7 @@ def stable(
         ids = {each: member_id(broker, group, each, **fields) for each in others}
         for each, id in ids.items():
             broker.send(each, joining(group, id, **fields), version)
-        _until_rebalancing(broker, group, first, members[first])
+        until_rebalancing(broker, group, first, members[first])
         again = joining(group, members[first].member_id, **fields)
         broker.send(first, again, version)
         for each in clients:
@@ -71,7 +71,7 @@ def stable(
     return members
 
 
-def _until_rebalancing(broker: Groups, group: str, client: str, member: JoinGroupResponse) -> None:
+def until_rebalancing(broker: Groups, group: str, client: str, member: JoinGroupResponse) -> None:
     while True:
         told: Any = broker.message(beat(group, member), 4, client)
         if told.error_code == 27:
@@ -165,7 +165,7 @@ def members_join_again(broker: Groups) -> list[object]:
     said.append(broker.ask(request, 9, follower))
     said.append(broker.ask(request, 4, follower))
     broker.send(leader, joining(group, members[leader].member_id), 9)
-    _until_rebalancing(broker, group, follower, members[follower])
+    until_rebalancing(broker, group, follower, members[follower])
     broker.send(follower, request, 9)
     members = {name: broker.heard(name) for name in (leader, follower)}
     said += [broker.plain(each) for each in members.values()]
@@ -175,7 +175,7 @@ def members_join_again(broker: Groups) -> list[object]:
     broker.send(leader, syncing(group, members[leader]), 5)
     said.append(broker.hear(leader))
     broker.send(follower, other, 9)
-    _until_rebalancing(broker, group, leader, members[leader])
+    until_rebalancing(broker, group, leader, members[leader])
     broker.send(leader, joining(group, members[leader].member_id), 9)
     said += [broker.hear(name) for name in (leader, follower)]
     return said
@@ -229,7 +229,7 @@ def a_static_member_is_replaced_while_it_waits(broker: Groups) -> list[object]:
     group = broker.group("g")
     member = stable(broker, group, "a")["a"]
     broker.send("b", joining(group, instance="one"), 9)
-    _until_rebalancing(broker, group, "a", member)
+    until_rebalancing(broker, group, "a", member)
     broker.send("c", joining(group, instance="one"), 9)
     said = [broker.plain(but(broker.heard("b"), member_id=""))]
     broker.send("a", joining(group, member.member_id), 9)
@@ -339,7 +339,7 @@ def protocols_are_voted_for(broker: Groups) -> list[object]:
         ]
         for n, (id, offer) in enumerate(zip(ids, offers[1:], strict=True)):
             broker.send(f"m{n + 1}", joining(group, id, protocols=offer, type="own"), 9)
-        _until_rebalancing(broker, group, "m0", first)
+        until_rebalancing(broker, group, "m0", first)
         broker.send("m0", joining(group, first.member_id, protocols=offers[0], type="own"), 9)
         said += [broker.heard(f"m{n}").protocol_name for n in range(len(offers))]
     return said

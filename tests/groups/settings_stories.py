@@ -14,7 +14,7 @@ from kraftline.schema.api.heartbeat import HeartbeatRequest
 from kraftline.schema.api.leave_group import LeaveGroupRequest
 from kraftline.schema.api.offset_fetch import OffsetFetchRequest
 from kraftline.schema.api.sync_group import SyncGroupRequest
-from tests.groups.classic_stories import _until_rebalancing, beat, described, leaving, stable
+from tests.groups.classic_stories import beat, described, leaving, stable, until_rebalancing
 from tests.groups.offset_stories import _listed, commit, delete, fetch
 from tests.groups.telling import Groups, Story, but, joined, joining, member_id, syncing
 
@@ -41,7 +41,7 @@ def a_group_is_full(broker: Groups) -> list[object]:
         if version >= 5:
             said.append(broker.ask(joining(group, instance="i"), version, "c"))
     said.append(broker.ask(leaving(group, (members["b"].member_id, None)), 5, "b"))
-    _until_rebalancing(broker, group, "a", members["a"])
+    until_rebalancing(broker, group, "a", members["a"])
     id = member_id(broker, group, "c")
     broker.send("c", joining(group, id), 9)
     broker.send("a", joining(group, members["a"].member_id), 9)
