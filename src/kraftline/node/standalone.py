@@ -26,6 +26,9 @@ _STANDING: Final = {
     "transaction.state.log.min.isr": "1",
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
+    # A group's first members come one after another where there are many machines, as here there
+    # are not: nobody waits for more of them. Kafka's own file for a single node says so too.
+    "group.initial.rebalance.delay.ms": "0",
 }
 
 

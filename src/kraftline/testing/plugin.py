@@ -36,8 +36,7 @@ def kafka_node(kafka_settings: Mapping[str, object]) -> Iterator[NodeThread]:
     """A node that serves until the session ends."""
     import kraftline
 
-    # A consumer's first group need not wait for others to join.
-    with kraftline.Node({"group.initial.rebalance.delay.ms": 0, **kafka_settings}) as node:
+    with kraftline.Node(kafka_settings) as node:
         yield node
 
 
