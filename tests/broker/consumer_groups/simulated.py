@@ -9,7 +9,8 @@ from typing import Any
 from kraftline.broker.coordinators.groups.consumer.deciding import Caller
 from kraftline.broker.coordinators.groups.consumer.group import ConsumerGroup
 from kraftline.broker.coordinators.groups.consumer.settings import Settings
-from kraftline.broker.coordinators.groups.state import Counts, GroupsState
+from kraftline.broker.coordinators.groups.counts import Counts
+from kraftline.broker.coordinators.groups.state import GroupsState
 from kraftline.config.effective import Config
 from kraftline.controller.refusal import Refusal
 from kraftline.schema.api.consumer_group_heartbeat import (

@@ -135,8 +135,13 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
             assert told(self.coordinator.reread()) == told(self.coordinator.state)
 
     def teardown(self) -> None:
-        if not hasattr(self, "coordinator"):
-            return
+        if hasattr(self, "coordinator"):
+            try:
+                self._comes_to_rest()
+            finally:
+                self.coordinator.close()
+
+    def _comes_to_rest(self) -> None:
         self.coordinator.shard.fails = False
         for _ in range(12):
             for consumer in self.consumers.values():
@@ -147,7 +152,6 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         self._is_at_rest()
         self.coordinator.pass_time(3_600_000)
         assert self.group is None or not self.group.members
-        self.coordinator.close()
 
     def _is_at_rest(self) -> None:
         group = self.group
