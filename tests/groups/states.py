@@ -7,7 +7,8 @@ from typing import Any
 
 from kraftline.broker.coordinators.groups.classic.group import ClassicGroup
 from kraftline.broker.coordinators.groups.consumer.settings import Settings
-from kraftline.broker.coordinators.groups.state import Counts, GroupsState
+from kraftline.broker.coordinators.groups.counts import Counts
+from kraftline.broker.coordinators.groups.state import GroupsState
 from kraftline.broker.coordinators.loading import Loading, load
 from kraftline.config.effective import Config
 from kraftline.metadata.image import EMPTY

@@ -7,14 +7,13 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Final, TypeAlias
 
-import msgspec
-
 from kraftline.broker.coordinators.groups.classic.group import ClassicGroup
 from kraftline.broker.coordinators.groups.classic.rebalancing import Rebalancing
 from kraftline.broker.coordinators.groups.classic.records import empty_group_record, group_from
 from kraftline.broker.coordinators.groups.consumer.desk import Desk
 from kraftline.broker.coordinators.groups.consumer.group import CONSUMER_GROUP_KEYS
 from kraftline.broker.coordinators.groups.consumer.settings import Settings
+from kraftline.broker.coordinators.groups.counts import Counts
 from kraftline.broker.coordinators.groups.group import Group
 from kraftline.broker.coordinators.groups.offsets import NEVER, Committed, Offsets, tombstones
 from kraftline.broker.coordinators.shard import Pair, Shard
@@ -35,15 +34,6 @@ _logger = logging.getLogger(__name__)
 _EXPIRY: Final = "expiry"
 _A_TURN: Final = 2_000  # offsets that are looked at in one go
 _Replay: TypeAlias = Callable[[Any, Any, Producer | None], None]
-
-
-class Counts(msgspec.Struct):
-    """What has happened since the start, in all partitions."""
-
-    commits: int = 0
-    deletions: int = 0
-    expirations: int = 0
-    rebalances: int = 0
 
 
 class GroupsState(State):
