@@ -32,6 +32,7 @@ from kraftline.schema.types import Message
 from kraftline.schema.uuids import Uuid
 from tests.broker.comparing import Broker
 from tests.broker.stories import fetch, offsets, produce, wanted
+from tests.broker.talking import Closed
 
 Topic = tuple[str, Uuid]
 M = TypeVar("M", bound=Message)
@@ -64,6 +65,8 @@ class Teller(Broker):
 
     def ask_for(self, kind: type[M], request: Message, version: int) -> M:
         answer = self.message(request, version)
+        if answer == "closed":
+            raise Closed
         assert isinstance(answer, kind), answer
         return answer
 

@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from kraftline.schema.api.error_codes import ErrorCode
+from kraftline.schema.api.txn_offset_commit import TxnOffsetCommitResponse
 from kraftline.schema.types import Message
 from kraftline.schema.uuids import Uuid
 from tests.broker.running import create_topic
@@ -69,13 +71,23 @@ class Load:
             request = produce(self._topic, [(partition, data)], acks=-1, transactional_id="loaded")
             self._ask(request, 11 if is_old else 12)
         offset = commit("loaded", who, "group", ("t", 0, number))
-        self._ask(offset, 3 if is_old else 5)
+        self._ask_once_loaded(offset, 3 if is_old else 5)
         answer = self._ask(end("loaded", who, is_commit), 4 if is_old else 5)
         if is_old:
             # So that sequences begin again, as with those who get a new epoch.
             self._who = broker.begin("loaded")
         else:
             self._who = answer.producer_id, answer.producer_epoch
+
+    def _ask_once_loaded(self, request: Message, version: int) -> None:
+        deadline = time.monotonic() + 30
+        while True:
+            answer = self._broker.ask_for(TxnOffsetCommitResponse, request, version)
+            [partition] = answer.topics[0].partitions
+            if partition.error_code == ErrorCode.NONE:
+                return
+            assert partition.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, answer
+            assert time.monotonic() < deadline
 
     def _ask(self, request: Message, version: int) -> Any:
         answer = self._broker.message(request, version)
