@@ -49,7 +49,7 @@ SETTINGS: Final = {
 }
 _NOW: Final = 1_763_265_600_000
 _LOADED_BY_KAFKA: Final = re.compile(
-    r"Finished loading of metadata from __consumer_offsets-0 .*? in (\d+)ms"
+    r"Finished loading of metadata from __consumer_offsets-0 .*? in (\d+)ms .*Loaded \d{4,} records"
 )
 _LOADED_BY_US: Final = re.compile(r"__consumer_offsets-0: \d+ records loaded in (\d+) ms")
 
@@ -188,7 +188,8 @@ def live(lines: Lines, root: Path, scale: float, rounds: int, heap: str) -> None
 def loading(lines: Lines, root: Path, count: int, keys: int, rounds: int) -> None:
     """A partition of so many commits, of so many different keys."""
     name = f"load {count:,} commits of {keys:,} keys, ms"
-    kafka = KraftCluster(root / f"load-{count}-{keys}", dynamic=True)
+    roomy = {"log.index.size.max.bytes": "10485760"}  # the oracle's are small
+    kafka = KraftCluster(root / f"load-{count}-{keys}", properties=roomy, dynamic=True)
     kafka.format(1)
     kafka.start()
     told = Groups(("127.0.0.1", kafka.port(1)))
@@ -208,6 +209,7 @@ def loading(lines: Lines, root: Path, count: int, keys: int, rounds: int) -> Non
         kafka.start()
         lines.kafka.setdefault(name, []).append(_told(log.read_text, _LOADED_BY_KAFKA))
         kafka.stop()
+        log.unlink()
         us.start()
         lines.us.setdefault(name, []).append(_told(us.output, _LOADED_BY_US))
         us.stop()
