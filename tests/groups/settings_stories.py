@@ -12,8 +12,10 @@ from kraftline.schema.api.describe_groups import DescribeGroupsRequest
 from kraftline.schema.api.find_coordinator import FindCoordinatorRequest
 from kraftline.schema.api.heartbeat import HeartbeatRequest
 from kraftline.schema.api.leave_group import LeaveGroupRequest
+from kraftline.schema.api.list_groups import ListGroupsRequest
 from kraftline.schema.api.offset_fetch import OffsetFetchRequest
 from kraftline.schema.api.sync_group import SyncGroupRequest
+from kraftline.schema.types import Message
 from tests.groups.classic_stories import beat, described, leaving, stable, until_rebalancing
 from tests.groups.offset_stories import _listed, commit, delete, fetch
 from tests.groups.telling import Groups, Story, but, joined, joining, member_id, syncing
@@ -29,6 +31,28 @@ SETTINGS = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "allow.everyone.if.no.acl.found": "true",
 }
+
+
+def before_there_is_a_coordinator(broker: Groups) -> list[object]:
+    """Nobody has asked for one yet, so there is no topic."""
+    topic = broker.topic("t")
+    sync = SyncGroupRequest(group_id="x", member_id="m")
+    named = but(sync, protocol_type="consumer", protocol_name="range")
+    leave = LeaveGroupRequest(group_id="x", member_id="m")
+    asked: list[tuple[Message, int]] = [
+        *((joining("x", "m"), version) for version in range(10)),
+        *((named if version == 5 else sync, version) for version in range(6)),
+        *((leave if v < 3 else leaving("x", ("m", None)), v) for v in range(6)),
+        *((HeartbeatRequest(group_id="x", member_id="m"), version) for version in range(5)),
+        *((ListGroupsRequest(), version) for version in range(6)),
+        *((DescribeGroupsRequest(groups=("x", "y")), version) for version in range(7)),
+        *((commit("x", (topic, ((0, 1), (9, 1))), version=v), v) for v in range(2, 11)),
+        *((fetch("x", (topic, (0, 9)), version=v), v) for v in range(1, 11)),
+        *((fetch("x", version=v, everything=True), v) for v in range(2, 11)),
+        *((DeleteGroupsRequest(groups_names=("x", "y")), version) for version in range(3)),
+        (delete("x", (topic[0], (0, 9))), 0),
+    ]
+    return [broker.ask(request, version) for request, version in asked]
 
 
 def a_group_is_full(broker: Groups) -> list[object]:
@@ -193,6 +217,7 @@ def _until(broker: Groups, is_so: Callable[[], bool]) -> None:
 
 
 STORIES: tuple[Story, ...] = (
+    before_there_is_a_coordinator,  # the first, so that it is so
     a_group_is_full,
     the_first_generation_waits_for_more,
     sessions_end,
