@@ -136,6 +136,7 @@ def test_a_hanging_transaction_is_found_and_aborted(
     assert client.watermarks(topic) == (0, 2)
 
 
+@pytest.mark.soak
 def test_the_performance_tool_commits(bootstrap: str, new_name: NewName) -> None:
     topic = new_name()
     Confluent(bootstrap).create_topic(topic)

@@ -25,7 +25,7 @@ from tests.node.running import OurNode
 from tests.oracle.driver import wait_until
 from tests.oracle.kafka import HOST
 
-ROUNDS = 30 if SOAK else 3
+ROUNDS = 30 if SOAK else 2
 PARTITIONS = 3
 EACH = 5
 
