@@ -35,7 +35,7 @@ from kraftline.storage.cleaner.statistics import CleaningStatistics
 from kraftline.storage.cleaner.transactions import Transactions
 from kraftline.storage.index_builder import IndexBuilder
 from kraftline.storage.log.batch_fields import CONTROL, TRANSACTIONAL
-from kraftline.storage.log.partition_log import LastOfProducer
+from kraftline.storage.log.log_cleaned import LastOfProducer
 
 _HORIZON: Final = 0x40
 _LOG_APPEND_TIME: Final = 0x08

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import struct
-import threading
 import time
 from collections.abc import Callable
 
@@ -20,34 +19,29 @@ import msgspec
 
 from kraftline.errors import NotKafka
 from kraftline.schema.uuids import Uuid
-from kraftline.storage import partition_metadata
 from kraftline.storage.checkpoints import EpochStart
-from kraftline.storage.log import lookups, reading, retention
+from kraftline.storage.log import lookups, retention
 from kraftline.storage.log.batch_fields import CONTROL, TRANSACTIONAL, BatchFields, Origin
 from kraftline.storage.log.config import LogConfig
 from kraftline.storage.log.disk import Disk
-from kraftline.storage.log.loading import Loaded, Stopped, load
+from kraftline.storage.log.loading import Stopped, load
+from kraftline.storage.log.log_cleaned import CleanedLog
+from kraftline.storage.log.log_copies import CopiedLog
 from kraftline.storage.log.log_files import LogFiles
 from kraftline.storage.log.lookups import OffsetAt
 from kraftline.storage.log.markers import read_marker
-from kraftline.storage.log.open_file import OpenFile
 from kraftline.storage.log.problems import (
     AppendRefused,
     ErrorCode,
-    InconsistentTopicId,
-    LogClosed,
     OffsetOutOfRange,
     StorageFailed,
 )
 from kraftline.storage.log.producers import Marker, ProducerStates
 from kraftline.storage.log.reading import NOTHING, FileRange, Found
 from kraftline.storage.log.removals import Removals
-from kraftline.storage.log.segment import Segment
 from kraftline.storage.log.segments import RecentlyRead
 from kraftline.storage.log.validation import admit
-from kraftline.storage.names import FileKind, Working, parse_partition
-from kraftline.storage.partition_metadata import PartitionMetadata, format_partition_metadata
-from kraftline.storage.sound_batches import SoundBatch, batches_in, is_sound
+from kraftline.storage.names import parse_partition
 from kraftline.storage.txn_index import AbortedTxn
 
 PRODUCER_EXPIRATION_MS = 24 * 3_600_000  # producer.id.expiration.ms
@@ -76,13 +70,6 @@ class Appended(msgspec.Struct, frozen=True, gc=False):
     rolled: bool = False
 
 
-class LastOfProducer(msgspec.Struct, frozen=True):
-    """The last offset of a producer's last batch, if it has one here, and its epoch."""
-
-    last_offset: int | None
-    epoch: int
-
-
 class Committed(msgspec.Struct, frozen=True):
     """A range up to the last stable offset, and the aborted transactions in it."""
 
@@ -90,55 +77,10 @@ class Committed(msgspec.Struct, frozen=True):
     aborted: list[AbortedTxn]
 
 
-class PartitionLog:
-    """See the module. `start_offset` and `end_offset` are those of the log, `high_watermark` is
-    what its owner says, `recovery_point` is up to where all is durable."""
+class PartitionLog(CopiedLog, CleanedLog):
+    """See the module."""
 
-    __slots__ = (
-        "_clock",
-        "_epochs_changed",
-        "_files",
-        "_is_closed",
-        "_lock",
-        "_upkeep",
-        "disk",
-        "end_offset",
-        "epochs",
-        "high_watermark",
-        "last_flush",
-        "name",
-        "opening",
-        "partition",
-        "producers",
-        "recovery_point",
-        "start_offset",
-        "topic",
-        "topic_id",
-    )
-
-    def __init__(
-        self, files: LogFiles, topic: str, partition: int, loaded: Loaded, clock: Callable[[], int]
-    ) -> None:
-        """Made by `open`."""
-        self.topic = topic
-        self.partition = partition
-        self.name = f"{topic}-{partition}"
-        self.topic_id = loaded.topic_id
-        self.opening = loaded.opening
-        self.epochs = loaded.epochs
-        self.producers = loaded.producers
-        self.start_offset = loaded.start_offset
-        self.end_offset = loaded.end_offset
-        self.recovery_point = loaded.recovery_point
-        self.high_watermark = loaded.start_offset
-        self.last_flush = clock()
-        self.disk = files.disk
-        self._files = files
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._upkeep = threading.Lock()
-        self._epochs_changed = bool(loaded.opening.recovered_segments)
-        self._is_closed = False
+    __slots__ = ()
 
     @classmethod
     def open(
@@ -186,58 +128,6 @@ class PartitionLog:
 
     def __repr__(self) -> str:
         return f"PartitionLog({self.name}, {self.start_offset} to {self.end_offset})"
-
-    # What there is
-
-    @property
-    def directory(self) -> str:
-        return self._files.directory
-
-    @property
-    def config(self) -> LogConfig:
-        return self._files.config
-
-    def configure(self, config: LogConfig) -> None:
-        """The topic's config has changed; it counts from the next append on."""
-        self._files.config = config
-
-    def claim(self, topic_id: Uuid) -> None:
-        """The log is this topic's: noted where it was nobody's, else InconsistentTopicId."""
-        if self.topic_id is None:
-            path = os.path.join(self.directory, partition_metadata.NAME)
-            with self.disk.doing(f"noting the topic of {self.name}"):
-                file = OpenFile(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-                file.write(format_partition_metadata(PartitionMetadata(topic_id)), 0)
-            self.topic_id = topic_id
-        elif self.topic_id != topic_id:
-            raise InconsistentTopicId(
-                f"{self.directory} has the topic id {self.topic_id}, not {topic_id}"
-            )
-
-    @property
-    def size(self) -> int:
-        """The bytes of all segments."""
-        return self._files.segments.size
-
-    @property
-    def segments(self) -> tuple[Segment, ...]:
-        return self._files.segments.all
-
-    @property
-    def is_closed(self) -> bool:
-        return self._is_closed
-
-    @property
-    def unflushed_messages(self) -> int:
-        return self.end_offset - self.recovery_point
-
-    @property
-    def last_stable_offset(self) -> int:
-        """Up to where no transaction is open, and everything is below the high watermark."""
-        unstable = self.producers.first_unstable_offset
-        if unstable is None or unstable >= self.high_watermark:
-            return self.high_watermark
-        return max(unstable, self.start_offset)
 
     # Appending
 
@@ -289,44 +179,6 @@ class PartitionLog:
                 first + count - self.recovery_point >= files.config.flush_messages,
                 rolled,
             )
-
-    def append_copies(self, data: memoryview) -> int:
-        """Take in batches as another copy of this log has them, offsets and all; where the log ends
-        then. Half a batch at the end of `data` is left for later."""
-        with self._lock:
-            self._check_open()
-            for copy in batches_in(data, 0, len(data)):
-                if copy.last_offset < self.end_offset:
-                    continue  # a read begins with the batch that has its offset
-                if not is_sound(copy):
-                    where = f"a batch for {self.name} at offset {copy.base_offset}"
-                    raise AppendRefused(ErrorCode.CORRUPT_MESSAGE, f"{where} has a wrong checksum")
-                self._append_copy(copy, data[copy.start : copy.start + copy.size])
-            return self.end_offset
-
-    def begin_at(self, offset: int) -> None:
-        """An empty log begins at an offset."""
-        with self._upkeep, self.disk.doing(f"beginning {self.name}"):
-            with self._lock:
-                self._check_open()
-                now = self._clock()
-                if not self._files.roll(offset, self.producers, now):
-                    return
-                gone = self._files.drop(1)
-                self.start_offset = self.end_offset = self.recovery_point = offset
-                self.high_watermark = offset
-            self._files.mark_deleted(gone, now)
-
-    def become(self, log: PartitionLog) -> None:
-        """This is a whole copy of the other log: what is not in its batches counts here too."""
-        with self._lock:
-            self._check_open()
-            self._files.config = log.config
-            self.end_offset = self.producers.end_offset = log.end_offset
-            self.epochs, self._epochs_changed = log.epochs, True
-            self.high_watermark = log.high_watermark
-            self.producers.replicated(log.high_watermark)
-            self._advance_start(log.start_offset)
 
     def assign_epoch(self, epoch: int) -> None:
         """A leader epoch starts at the log's end."""
@@ -466,53 +318,6 @@ class PartitionLog:
             files.mark_deleted(gone, now + files.config.file_delete_delay_ms)
             return len(gone)
 
-    def last_of_producers(self) -> dict[int, LastOfProducer]:
-        """Where each producer that is known has its last batch, by producer id."""
-        with self._lock:
-            return {
-                each.id: LastOfProducer(
-                    each.batches[-1].last_offset if each.batches else None, each.epoch
-                )
-                for each in self.producers.all()
-            }
-
-    def aborted_between(self, start: int, end: int) -> list[AbortedTxn]:
-        """The aborted transactions that touch offsets from start to end (exclusive)."""
-        with self.disk.doing(f"reading transaction indexes of {self.name}"):
-            return self._files.look(
-                lambda segments: reading.aborted_from(segments, segments.of(start), start, end)
-            )
-
-    def has(self, segments: tuple[Segment, ...]) -> bool:
-        """Whether the log is open, and all of these are still in it."""
-        with self._lock:
-            return not self._is_closed and set(segments) <= set(self._files.segments.all)
-
-    def begin_cleaned(self, base_offset: int) -> OpenFile:
-        """Make the `.log.cleaned` file of a segment, whatever was there."""
-        with self._lock:  # so that it is not made in a directory that was moved away
-            self._check_open()
-            segment = Segment(self.directory, base_offset)
-            path = segment.path(FileKind.LOG, Working.CLEANED)
-            with self.disk.doing(f"cleaning {self.name}"):
-                return OpenFile(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
-
-    def replace(self, old: tuple[Segment, ...], new: Segment) -> bool:
-        """Put a cleaned segment, whose files are flushed, in the place of closed ones that follow
-        each other; False where one of these is no longer there. In any thread."""
-        with self._upkeep:
-            with self._lock:
-                self._check_open()
-                closed = self._files.segments.closed
-                if old[0] not in closed:
-                    return False
-                at = closed.index(old[0])
-                if closed[at : at + len(old)] != old:
-                    return False
-            due = self._clock() + self.config.file_delete_delay_ms
-            self._files.swap(old, new, due, self._lock)
-            return True
-
     def expire_producers(self) -> None:
         """Forget producers that have been silent for producer.id.expiration.ms."""
         with self._lock:
@@ -550,35 +355,6 @@ class PartitionLog:
 
     # Inside; the lock is held
 
-    def _check_open(self) -> None:
-        if self._is_closed:
-            raise LogClosed(f"{self.name} is closed")
-        if self.disk.failure is not None:
-            self.disk.check()
-
-    def _append_copy(self, copy: SoundBatch, data: memoryview) -> None:
-        count = copy.last_offset - copy.base_offset + 1
-        batch = BatchFields(
-            data,
-            copy.attributes,
-            count,
-            copy.max_timestamp,
-            copy.producer_id,
-            copy.producer_epoch,
-            copy.base_sequence,
-            base_offset=copy.base_offset,
-        )
-        files = self._files
-        if files.is_full(copy.size, copy.last_offset, copy.max_timestamp, self._clock()):
-            files.roll(copy.base_offset, self.producers, self._clock())
-        files.write(data, copy.last_offset, copy.max_timestamp)
-        self.end_offset = self.producers.end_offset = copy.last_offset + 1
-        if copy.leader_epoch >= 0 and copy.leader_epoch != self.epochs.latest:
-            self._epochs_changed |= self.epochs.assign(copy.leader_epoch, copy.base_offset)
-        if copy.producer_id >= 0:
-            is_control = copy.attributes & CONTROL
-            self._note_producer(batch, read_marker(data, 0, len(data)) if is_control else None)
-
     def _check_producer(
         self, batch: BatchFields, origin: Origin
     ) -> tuple[Appended | None, Marker | None]:
@@ -607,28 +383,6 @@ class PartitionLog:
         )
         return None, None
 
-    def _note_producer(self, batch: BatchFields, marker: Marker | None) -> None:
-        if not batch.attributes & CONTROL:
-            self.producers.add_batch(
-                batch.producer_id,
-                batch.producer_epoch,
-                batch.last_sequence,
-                batch.base_offset,
-                batch.last_offset,
-                batch.max_timestamp,
-                bool(batch.attributes & TRANSACTIONAL),
-            )
-        elif marker is not None:
-            aborted = self.producers.add_marker(
-                batch.producer_id,
-                batch.producer_epoch,
-                marker,
-                batch.base_offset,
-                batch.max_timestamp,
-            )
-            if aborted is not None:
-                self._files.note_aborted(aborted)
-
     def _check_fits(self, size: int) -> None:
         if size > self.config.segment_bytes:
             raise AppendRefused(
@@ -637,25 +391,6 @@ class PartitionLog:
                 f"{self.config.segment_bytes}",
                 tells_start=False,
             )
-
-    def _advance_start(self, offset: int) -> bool:
-        if offset > self.high_watermark:
-            raise OffsetOutOfRange(
-                f"{self.name} cannot start at {offset}: its high watermark is {self.high_watermark}"
-            )
-        if offset <= self.start_offset:
-            return False
-        self.start_offset = offset
-        self.recovery_point = max(self.recovery_point, offset)
-        self.epochs.cut_start(offset)
-        self._epochs_changed = True
-        self.producers.replicated(offset)
-        self._files.producers.start_moved(self.producers, offset)
-        return True
-
-    def _let_go(self) -> None:
-        self._is_closed = True
-        self._files.let_go()
 
     # Inside; no lock is needed
 
