@@ -15,6 +15,7 @@ from kraftline.operation.exposition import Family, Sample, one
 from kraftline.operation.group_metrics import group_metrics
 from kraftline.operation.process import process_metrics
 from kraftline.operation.sources import Sources
+from kraftline.operation.transaction_metrics import transaction_metrics
 from kraftline.schema.api.registry import api
 
 _QUANTILES: Final = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
@@ -46,6 +47,7 @@ def families(sources: Sources) -> Iterator[Family]:
     partitions = sources.broker.partitions
     yield from cleaner_metrics(partitions.cleaner_threads, tuple(partitions.logs.values()))
     yield from group_metrics(sources.broker.groups)
+    yield from transaction_metrics(sources.broker.transactions)
     yield from process_metrics()
 
 
