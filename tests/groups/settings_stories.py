@@ -56,7 +56,7 @@ def before_there_is_a_coordinator(broker: Groups) -> list[object]:
 
 
 def a_group_is_full(broker: Groups) -> list[object]:
-    group = broker.group("g")
+    group = _kept_group(broker, "g")
     members = stable(broker, group, "a", "b")
     said: list[object] = []
     for version in (0, 3, 4, 9):
@@ -74,7 +74,7 @@ def a_group_is_full(broker: Groups) -> list[object]:
 
 
 def the_first_generation_waits_for_more(broker: Groups) -> list[object]:
-    group = broker.group("g")
+    group = _kept_group(broker, "g")
     ids = {name: member_id(broker, group, name) for name in ("a", "b")}
     for name, id in ids.items():
         broker.send(name, joining(group, id), 9)
@@ -86,7 +86,7 @@ def the_first_generation_waits_for_more(broker: Groups) -> list[object]:
 
 
 def sessions_end(broker: Groups) -> list[object]:
-    group = broker.group("g")
+    group = _kept_group(broker, "g")
     member = joined(broker, group, "a", session=1500, rebalance=1500)
     said: list[object] = [broker.ask(syncing(group, member, (member.member_id, b"x")), 5, "a")]
     _until(broker, lambda: "Empty" in str(described(broker, group)))
@@ -98,7 +98,7 @@ def sessions_end(broker: Groups) -> list[object]:
 
 
 def who_does_not_join_again_in_time(broker: Groups) -> list[object]:
-    group = broker.group("g")
+    group = _kept_group(broker, "g")
     first = joined(broker, group, "a", rebalance=1000)
     broker.ask(syncing(group, first, (first.member_id, b"x")), 5, "a")
     id = member_id(broker, group, "b", rebalance=1000)
@@ -109,7 +109,7 @@ def who_does_not_join_again_in_time(broker: Groups) -> list[object]:
 
 
 def who_does_not_sync_in_time(broker: Groups) -> list[object]:
-    group = broker.group("g")
+    group = _kept_group(broker, "g")
     first = joined(broker, group, "a", rebalance=1000)
     said: list[object] = [broker.ask(beat(group, first), 4, "a")]
     _until(broker, lambda: "Empty" in str(described(broker, group)))
@@ -187,6 +187,13 @@ def who_may_do_what(broker: Groups) -> list[object]:
     said.append(broker.ask(OffsetFetchRequest(groups=several), 9))
     said.append(broker.ask(DeleteGroupsRequest(groups_names=everybody), 2))
     return said
+
+
+def _kept_group(broker: Groups, name: str) -> str:
+    """A group with an offset: one without is deleted when it is empty, with the next check."""
+    group = broker.group(name)
+    broker.ask(commit(group, (broker.topic(f"kept-{name}"), ((0, 1),))), 9)
+    return group
 
 
 def _allow(broker: Groups, resource: Resource, name: str, operation: Operation) -> None:
