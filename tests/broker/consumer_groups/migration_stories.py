@@ -179,3 +179,25 @@ STORIES: tuple[Story, ...] = (
     empty_groups_make_room,
     groups_that_may_not_move,
 )
+
+
+def moves_as_far_as_is_allowed(broker: ConsumerGroups) -> list[object]:
+    """Told to brokers with any migration policy and any size of groups."""
+    name, id = broker.topic("t", partitions=2)
+    group = broker.consumer_group("up")
+    old = classic_group(broker, group, name, 0, 1)
+    said: list[object] = [broker.beat(join(group, "new", name))]
+    said += [broker.described(group), broker.ask(beat(group, old), 4, "old")]
+    group = broker.consumer_group("down")
+    said.append(broker.beat(join(group, "new", name)))
+    said.append(broker.beat(join(group, "newer", name)))
+    said.append(broker.beat(leave(group, "newer")))
+    first: Any = broker.message(joining(group, protocols=wanting(name)), 9, "old")
+    said.append(broker.plain(first))
+    member: Any = broker.message(joining(group, first.member_id, protocols=wanting(name)), 9, "old")
+    said.append(broker.plain(member))
+    said.append(broker.beat(alive(group, "new", 2)))
+    said.append(broker.beat(alive(group, "new", 2, ((id, (0,)),))))
+    said += [broker.beat(leave(group, "new")), broker.described(group)]
+    said.append(broker.ask(DescribeGroupsRequest(groups=(group,)), 6))
+    return said
