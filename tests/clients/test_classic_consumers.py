@@ -20,7 +20,6 @@ from tests.clients.classic_members import (
     until,
 )
 from tests.node.running import OurNode, RealKafka
-from tests.oracle.java import run
 from tests.oracle.tools import KafkaTools
 
 NewName = Callable[[], str]
@@ -136,52 +135,59 @@ def test_a_static_member_comes_back_without_a_rebalance(
     assert admin.topics()[topic] == PARTITIONS
 
 
+@pytest.fixture(scope="module")
+def tools() -> Iterator[KafkaTools]:
+    with KafkaTools() as running:
+        yield running
+
+
 @pytest.mark.oracle
-def test_consumer_groups_are_administered(bootstrap: str, topic: str, group: str) -> None:
+def test_consumer_groups_are_administered(
+    bootstrap: str, topic: str, group: str, tools: KafkaTools
+) -> None:
     server = ("--bootstrap-server", bootstrap)
-    with KafkaTools() as tools:
 
-        def groups(*arguments: str) -> str:
-            return tools.call(GROUPS, *server, *arguments)
+    def groups(*arguments: str) -> str:
+        return tools.call(GROUPS, *server, *arguments)
 
-        with ConfluentMember(bootstrap, group, topic) as one:
-            until(lambda: set(places(one)) == ALL and one.is_committed, one)
-            assert group in groups("--list").split()
-            assert re.search(rf"{group}\s+Classic\s+Stable", groups("--list", "--type", "--state"))
-            members = groups("--describe", "--group", group, "--members", "--verbose")
-            assert re.search(rf"{group}\s+rdkafka-\S+\s+/127.0.0.1\s+rdkafka\s+6", members)
-            state = groups("--describe", "--group", group, "--state")
-            assert re.search(rf"{group}\s+127.0.0.1:\S+\s+\(1\)\s+range\s+Stable\s+1", state)
-        described = groups("--describe", "--group", group)
-        found = re.findall(rf"^{group}\s+{topic}\s+(\d)\s+(\d+)\s+(\d+)\s+(\d+)", described, re.M)
-        assert sorted(found) == [(str(n), "5", "5", "0") for n in range(PARTITIONS)]
-        of_topic = ("--group", group, "--topic", topic)
-        reset = groups("--reset-offsets", *of_topic, "--to-earliest", "--execute")
-        assert len(re.findall(rf"{group}\s+{topic}\s+\d\s+0", reset)) == PARTITIONS
-        shifted = groups(
-            *("--reset-offsets", "--group", group, "--topic", f"{topic}:2,3"),
-            *("--shift-by", "3", "--execute"),
-        )
-        assert len(re.findall(rf"{group}\s+{topic}\s+[23]\s+3", shifted)) == 2
-        with ConfluentMember(bootstrap, group, topic) as again:
-            until(lambda: len(again.seen) == len(ALL) - 6, again)
-            assert min(offset for partition, offset in places(again) if partition == 2) == 3
-        deleted = groups("--delete-offsets", "--group", group, "--topic", f"{topic}:0")
-        assert re.search(rf"{topic}\s+0\s+Successful", deleted)
-        described = groups("--describe", "--group", group)
-        assert not re.search(rf"^{group}\s+{topic}\s+0\s+\d", described, re.M)
-        assert "was successful" in groups("--delete", "--group", group)
-        assert group not in groups("--list").split()
+    with ConfluentMember(bootstrap, group, topic) as one:
+        until(lambda: set(places(one)) == ALL and one.is_committed, one)
+        assert group in groups("--list").split()
+        assert re.search(rf"{group}\s+Classic\s+Stable", groups("--list", "--type", "--state"))
+        members = groups("--describe", "--group", group, "--members", "--verbose")
+        assert re.search(rf"{group}\s+rdkafka-\S+\s+/127.0.0.1\s+rdkafka\s+6", members)
+        state = groups("--describe", "--group", group, "--state")
+        assert re.search(rf"{group}\s+127.0.0.1:\S+\s+\(1\)\s+range\s+Stable\s+1", state)
+    described = groups("--describe", "--group", group)
+    found = re.findall(rf"^{group}\s+{topic}\s+(\d)\s+(\d+)\s+(\d+)\s+(\d+)", described, re.M)
+    assert sorted(found) == [(str(n), "5", "5", "0") for n in range(PARTITIONS)]
+    of_topic = ("--group", group, "--topic", topic)
+    reset = groups("--reset-offsets", *of_topic, "--to-earliest", "--execute")
+    assert len(re.findall(rf"{group}\s+{topic}\s+\d\s+0", reset)) == PARTITIONS
+    shifted = groups(
+        *("--reset-offsets", "--group", group, "--topic", f"{topic}:2,3"),
+        *("--shift-by", "3", "--execute"),
+    )
+    assert len(re.findall(rf"{group}\s+{topic}\s+[23]\s+3", shifted)) == 2
+    with ConfluentMember(bootstrap, group, topic) as again:
+        until(lambda: len(again.seen) == len(ALL) - 6, again)
+        assert min(offset for partition, offset in places(again) if partition == 2) == 3
+    deleted = groups("--delete-offsets", "--group", group, "--topic", f"{topic}:0")
+    assert re.search(rf"{topic}\s+0\s+Successful", deleted)
+    described = groups("--describe", "--group", group)
+    assert not re.search(rf"^{group}\s+{topic}\s+0\s+\d", described, re.M)
+    assert "was successful" in groups("--delete", "--group", group)
+    assert group not in groups("--list").split()
 
 
 @pytest.mark.oracle
 def test_the_console_consumer_goes_on_where_its_group_was(
-    bootstrap: str, topic: str, group: str
+    bootstrap: str, topic: str, group: str, tools: KafkaTools
 ) -> None:
     arguments = ["--bootstrap-server", bootstrap, "--topic", topic, "--group", group]
     arguments.append("--from-beginning")
     name = "org.apache.kafka.tools.consumer.ConsoleConsumer"
-    first = run(name, [*arguments, "--max-messages", "20"], timeout=90).split()
+    first = tools.call(name, *arguments, "--max-messages", "20").split()
     assert len(first) == 20
-    rest = run(name, [*arguments, "--max-messages", "10"], timeout=90).split()
+    rest = tools.call(name, *arguments, "--max-messages", "10").split()
     assert sorted([*first, *rest]) == sorted(f"{p}-{n}" for p, n in ALL)

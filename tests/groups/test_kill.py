@@ -16,7 +16,7 @@ from tests.groups.offset_stories import commit, fetch
 from tests.groups.telling import Groups, joining, syncing
 from tests.node.running import OurNode
 
-ROUNDS = 30 if SOAK else 3
+ROUNDS = 30 if SOAK else 2
 COMMITTERS = 4
 SETTINGS = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "3"}
 
