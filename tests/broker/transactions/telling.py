@@ -27,6 +27,11 @@ from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.schema.api.fetch import FetchResponse
 from kraftline.schema.api.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kraftline.schema.api.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from kraftline.schema.api.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchResponse,
+)
 from kraftline.schema.coordinator.frame import CoordinatorTopic, decode_key, decode_value
 from kraftline.schema.types import Message
 from kraftline.schema.uuids import Uuid
@@ -96,9 +101,17 @@ class Teller(Broker):
             assert time.monotonic() < deadline, ErrorCode(error)
 
     def group(self, name: str) -> str:
+        """A group whose coordinator is there."""
         own = self.name(name)
-        self.coordinator(own, 0)
+        self.ready_group(own)
         return own
+
+    def ready_group(self, group: str) -> None:
+        self.coordinator(group, 0)
+        deadline = time.monotonic() + _SOON
+        asked = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id=group),))
+        while self.ask_for(OffsetFetchResponse, asked, 8).groups[0].error_code != ErrorCode.NONE:
+            assert time.monotonic() < deadline
 
     def coordinator(self, key: str, kind: int) -> None:
         deadline = time.monotonic() + _SOON

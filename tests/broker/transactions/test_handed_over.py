@@ -82,7 +82,7 @@ class Story:
         broker = told_to(node)
         if number == 0:
             self.topic = "handed", create_topic(broker.address, "handed")
-        broker.coordinator("group", 0)
+        broker.ready_group("group")
         broker.ready("open")
         if self.open is not None:
             self._end_what_was_open(broker, number)

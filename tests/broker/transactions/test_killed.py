@@ -40,7 +40,7 @@ class Load:
         self.known: dict[int, bool] = {}
         self._topic = "t", topic
         self._broker = Teller((HOST, node.port))
-        self._broker.coordinator("group", 0)
+        self._broker.ready_group("group")
         self._broker.ready("loaded")
         self._who = self._broker.begin("loaded")
         self._thread = threading.Thread(target=self._write)
