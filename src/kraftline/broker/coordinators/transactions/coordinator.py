@@ -223,6 +223,8 @@ class TransactionCoordinator:
                         id,
                         refusal.code.name,
                     )
+                    for _, other in under_way:
+                        self._task(_ignoring(other))
                     return
                 if refusal.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                     left.append((topic, number))
