@@ -34,6 +34,7 @@ class Coordinator:
         self.loop = VirtualLoop()
         self.cluster = cluster
         self.config = config
+        self.settings = Settings(config)
         self.batches: list[bytes] = []
         self.state = self._started()
 
@@ -86,9 +87,7 @@ class Coordinator:
         self.loop.close()
 
     def _state(self, shard: Any) -> GroupsState:
-        return GroupsState(
-            shard, self.config, lambda: self.cluster.image, Counts(), Settings(self.config)
-        )
+        return GroupsState(shard, self.config, lambda: self.cluster.image, Counts(), self.settings)
 
     def _started(self) -> GroupsState:
         async def begin() -> GroupsState:

@@ -24,8 +24,12 @@ REGEX = st.sampled_from([None, None, "t|u", ".*"])
 
 
 class ConsumerGroupMachine(RuleBasedStateMachine):
-    @initialize(assignor=st.sampled_from(["uniform", "range"]), interval=st.sampled_from([0, 1000]))
-    def begin(self, assignor: str, interval: int) -> None:
+    @initialize(
+        assignor=st.sampled_from(["uniform", "range"]),
+        interval=st.sampled_from([0, 1000]),
+        in_threads=st.booleans(),
+    )
+    def begin(self, assignor: str, interval: int, in_threads: bool) -> None:
         self.cluster = Cluster()
         self.cluster.topic("t", 4)
         self.cluster.topic("u", 3)
@@ -36,6 +40,8 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
             offsets_retention_minutes=100000,
         )
         self.coordinator = Coordinator(config, self.cluster)
+        if in_threads:  # as for large groups
+            self.coordinator.settings.assigns_at_once = 0
         self.consumers = {
             name: Consumer(name, f"instance-{name}" if name in "de" else None) for name in NAMES
         }

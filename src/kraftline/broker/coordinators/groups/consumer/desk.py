@@ -3,6 +3,7 @@ written, and members have their deadlines."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Collection
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,9 @@ from kraftline.broker.coordinators.groups.consumer import (
     moves,
     resolving,
 )
+from kraftline.broker.coordinators.groups.consumer.assignors import ASSIGNORS
 from kraftline.broker.coordinators.groups.consumer.clocks import Clocks
-from kraftline.broker.coordinators.groups.consumer.deciding import Caller, Ground, Step
+from kraftline.broker.coordinators.groups.consumer.deciding import Assigning, Caller, Ground, Step
 from kraftline.broker.coordinators.groups.consumer.group import ConsumerGroup
 from kraftline.broker.coordinators.groups.consumer.hashing import TopicHashes
 from kraftline.broker.coordinators.groups.consumer.led_group import LedGroup
@@ -28,6 +30,7 @@ from kraftline.broker.coordinators.groups.consumer.member import (
 )
 from kraftline.broker.coordinators.groups.consumer.settings import Settings
 from kraftline.broker.coordinators.groups.consumer.settling import after, awaited
+from kraftline.broker.coordinators.groups.consumer.targets import target_records
 from kraftline.broker.coordinators.state import Change
 from kraftline.controller.refusal import Refusal
 from kraftline.metadata.image import MetadataDelta, MetadataImage
@@ -60,6 +63,7 @@ class Desk:
         self._hashes = TopicHashes()
         self._new_topics_at = 0
         self._resolving: set[str] = set()
+        self._assigning: set[str] = set()
 
     # Records.
 
@@ -178,6 +182,7 @@ class Desk:
             self._hashes,
             self._new_topics_at,
             group_id in self._resolving,
+            group_id in self._assigning,
         )
 
     def take(self, group_id: str, step: Step, ground: Ground) -> Awaitable[None] | None:
@@ -195,6 +200,9 @@ class Desk:
                 self._expect_revocation(group, member)
             else:
                 self.clocks.no_revocation(group_id, member.member_id)
+        if step.assigning is not None:
+            self._assigning.add(group_id)
+            self.state.spawn(self._assign(group_id, step.assigning))
         return settled
 
     def remove(self, group: ConsumerGroup, members: Collection[Member]) -> Awaitable[None] | None:
@@ -261,6 +269,32 @@ class Desk:
     def expect_classic(self, group: ConsumerGroup, member: Member) -> None:
         assert member.classic is not None
         self.clocks.session(group.group_id, member.member_id, member.classic.session_timeout_ms)
+
+    async def _assign(self, group_id: str, wanted: Assigning) -> None:
+        """Find a target in a thread. A group that has changed meanwhile needs another one, which
+        its next heartbeat asks for."""
+        loop = asyncio.get_running_loop()
+        try:
+            assignor = ASSIGNORS[wanted.assignor]
+            found = await loop.run_in_executor(None, assignor, wanted.task)
+        finally:
+            self._assigning.discard(group_id)
+        group = self.state.groups.get(group_id)
+        if (
+            not isinstance(group, ConsumerGroup)
+            or group.epoch != wanted.epoch
+            or group.members.keys() != wanted.task.members.keys()
+        ):
+            return
+        now = self.state.shard.clock()
+        changes = target_records(group, wanted.task, found, wanted.epoch, now)
+        try:
+            settled = self.state.shard.write(changes)
+        except Refusal as refusal:
+            _logger.warning("%s: its target is as before: %s", group_id, refusal.code)
+            return
+        if settled is not None:
+            await awaited(settled)
 
     def _resolve(self, group_id: str, regexes: frozenset[str], caller: Caller) -> None:
         """Look up what regular expressions match, in a thread."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kraftline.broker.coordinators.groups.consumer import records
-from kraftline.broker.coordinators.groups.consumer.assignors import Assignor
 from kraftline.broker.coordinators.groups.consumer.assignors.java_sets import in_member_order
 from kraftline.broker.coordinators.groups.consumer.assignors.task import Assigned, Task, Wish
 from kraftline.broker.coordinators.groups.consumer.group import NOTHING, ConsumerGroup
@@ -21,18 +20,9 @@ def may_assign(assigned_at: int, interval_ms: int, now: int) -> bool:
     return assigned_at == 0 or interval_ms == 0 or now >= assigned_at + interval_ms
 
 
-def new_target(
-    group: ConsumerGroup,
-    epoch: int,
-    assignor: Assignor,
-    member: Member,
-    *,
-    is_even: bool,
-    topics: TopicsImage,
-    now: int,
-) -> tuple[list[Change], Assigned]:
-    """With `member` as it will be, in the place of an earlier one of its instance. The records, and
-    what this member is to have."""
+def task_of(group: ConsumerGroup, member: Member, *, is_even: bool, topics: TopicsImage) -> Task:
+    """What is to be assigned, with `member` as it will be, in the place of an earlier one of its
+    instance."""
     ids: dict[frozenset[str], frozenset[Uuid]] = {}
     before = group.statics.get(member.instance_id) if member.instance_id is not None else None
     wishes: dict[str, Wish] = {}
@@ -43,14 +33,31 @@ def new_target(
         inherited = group.target(before)
         wishes.pop(before, None)
     wishes[member.member_id] = _wish(member, inherited, group, topics, ids)
-    found = assignor(Task(wishes, _counts(ids, topics), group.taken, is_even))
+    return Task(wishes, _counts(ids, topics), group.taken, is_even)
+
+
+def weight(task: Task) -> int:
+    """About how long it takes: what all members subscribe to, and all partitions."""
+    return sum(len(each.topics) for each in task.members.values()) + sum(task.partitions.values())
+
+
+def by_itself(task: Task) -> Task:
+    """The same, whatever becomes of the group meanwhile."""
+    taken = {topic: frozenset(partitions) for topic, partitions in task.taken.items()}
+    return Task(task.members, task.partitions, taken, task.is_even)
+
+
+def target_records(
+    group: ConsumerGroup, task: Task, found: Mapping[str, Assigned], epoch: int, now: int
+) -> list[Change]:
+    """What an assignor has found, in records: of those members whose target is another."""
     changes = []
-    for member_id in in_member_order(wishes):
+    for member_id in in_member_order(task.members):
         new = found.get(member_id, NOTHING)
         if new != group.targets.get(member_id):
             changes.append(records.target(group.group_id, member_id, new))
     changes.append(records.target_epoch(group.group_id, epoch, now))
-    return changes, found.get(member.member_id, NOTHING)
+    return changes
 
 
 def _wish(

@@ -8,11 +8,17 @@ from enum import Enum
 from kraftline.broker.coordinators.groups.consumer import records, regexes
 from kraftline.broker.coordinators.groups.consumer.assignors import ASSIGNORS
 from kraftline.broker.coordinators.groups.consumer.assignors.task import Assigned
-from kraftline.broker.coordinators.groups.consumer.deciding import Ground, Step
-from kraftline.broker.coordinators.groups.consumer.group import ConsumerGroup
+from kraftline.broker.coordinators.groups.consumer.deciding import Assigning, Ground, Step
+from kraftline.broker.coordinators.groups.consumer.group import NOTHING, ConsumerGroup
 from kraftline.broker.coordinators.groups.consumer.reconciling import Held, reconciled
 from kraftline.broker.coordinators.groups.consumer.subscriptions import topics_of
-from kraftline.broker.coordinators.groups.consumer.targets import may_assign, new_target
+from kraftline.broker.coordinators.groups.consumer.targets import (
+    by_itself,
+    may_assign,
+    target_records,
+    task_of,
+    weight,
+)
 from kraftline.schema.uuids import Uuid
 
 # Expressions are looked up at most this often for a group.
@@ -104,24 +110,22 @@ def retarget(
     group: ConsumerGroup, step: Step, ground: Ground, epoch: int, *, is_even: bool
 ) -> tuple[int, Assigned]:
     """A new target where the group's epoch has moved on and it is time; the epoch of the target,
-    and what it is for the member."""
+    and what it is for the member. That of a large group is found in a thread, and comes later."""
     settings = ground.settings
     if group.assignment_epoch >= epoch or not may_assign(
         group.assigned_at, settings.assignment_ms(group.group_id, ground.image), ground.now
     ):
         return group.assignment_epoch, group.target_of(step.member)
+    if ground.is_assigning:
+        return group.assignment_epoch, group.target_of(step.member)
     name = group.preferred_assignor(step.before, step.member) or settings.assignors[0]
-    changes, target = new_target(
-        group,
-        epoch,
-        ASSIGNORS[name],
-        step.member,
-        is_even=is_even,
-        topics=ground.image.topics,
-        now=ground.now,
-    )
-    step.changes += changes
-    return epoch, target
+    task = task_of(group, step.member, is_even=is_even, topics=ground.image.topics)
+    if weight(task) > settings.assigns_at_once:
+        step.assigning = Assigning(epoch, name, by_itself(task))
+        return group.assignment_epoch, group.target_of(step.member)
+    found = ASSIGNORS[name](task)
+    step.changes += target_records(group, task, found, epoch, ground.now)
+    return epoch, found.get(step.member.member_id, NOTHING)
 
 
 def reconcile(
