@@ -13,6 +13,7 @@ from kraftline.schema.api.describe_transactions import (
 from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.schema.coordinator.frame import TRANSACTIONS
 from tests.broker.running import create_topic
+from tests.broker.transactions.offset_stories import add_offsets
 from tests.broker.transactions.telling import Teller, add, end, write
 from tests.node.running import OurNode, RealKafka
 from tests.oracle.driver import wait_until
@@ -47,6 +48,20 @@ def state(broker: Teller, id: str) -> tuple[int, str]:
     asked = DescribeTransactionsRequest(transactional_ids=(id,))
     [found] = broker.ask_for(DescribeTransactionsResponse, asked, 0).transaction_states
     return found.error_code, found.transaction_state
+
+
+def test_offsets_are_added_before_there_is_a_topic_for_them(broker: Teller) -> None:
+    """Clients look for the group's coordinator, which makes the topic, after that."""
+    id = broker.id("early")
+    who = broker.begin(id)
+    told = broker.ask(add_offsets(id, who, "nobody"), 3)
+    assert isinstance(told, dict)
+    assert told["error_code"] == ErrorCode.NONE
+    assert state(broker, id) == (ErrorCode.NONE, "Ongoing")
+    told, _ = broker.ended(id, who, True, 4)
+    assert isinstance(told, dict)
+    assert told["error_code"] == ErrorCode.NONE
+    assert state(broker, id) == (ErrorCode.NONE, "CompleteCommit")
 
 
 def test_what_takes_too_long_is_aborted_and_fenced(broker: Teller) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kraftline.schema.coordinator.frame import TRANSACTIONS
+from tests.broker.transactions.offset_stories import add_offsets, commit
 from tests.broker.transactions.stories import ends_in_every_version
 from tests.broker.transactions.telling import Teller, add, end, initialise, write
 from tests.broker.transactions.test_handed_over import ALONE
@@ -20,8 +21,15 @@ def of_old_clients(broker: Teller) -> list[object]:
     """Clients of transaction.version 2 do not write here, so nobody else does it for them."""
     topic = broker.topic("old", partitions=2)
     id = broker.id("old")
-    said: list[object] = []
     who = broker.begin(id)
+    # Nobody has looked for a group yet, so there is no topic for offsets.
+    said: list[object] = [
+        broker.ask(add_offsets(id, who, "nobody"), 3),
+        broker.ask(commit(id, who, "nobody", (topic[0], 0, 1)), 3),
+        broker.settled(id),
+        broker.ended(id, who, True, 4)[0],
+        broker.settled(id),
+    ]
     for sequence, commits in enumerate((True, False)):
         broker.ask(add(id, who, (topic[0], 0), (topic[0], 1)), 3)
         said.append(broker.ask(write(topic, id, who, sequence), 11))
