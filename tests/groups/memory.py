@@ -13,6 +13,7 @@ from kraftline.controller.refusal import Refusal
 from kraftline.records.record import Codec
 from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.schema.coordinator.frame import OFFSETS
+from kraftline.storage.log.batch_fields import BatchFields
 from kraftline.storage.log.partition_log import Appended
 from tests.groups.states import NOW, empty_state, loaded_from
 
@@ -73,7 +74,7 @@ class MemoryShard(Shard[GroupsState]):
     def __repr__(self) -> str:
         return "MemoryShard"
 
-    def append(self, data: bytearray) -> Appended:
+    def append(self, data: bytearray, made: BatchFields | None = None) -> Appended:
         if self.fails:
             raise Refusal(ErrorCode.NOT_COORDINATOR, None)
         data[:8] = self._end.to_bytes(8, "big")

@@ -22,7 +22,8 @@ from kraftline.records.write import frame_batch, varint
 from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.schema.coordinator.frame import CoordinatorTopic, encode_key, encode_value
 from kraftline.storage.log import AppendRefused, LogProblem
-from kraftline.storage.log.batch_fields import Origin
+from kraftline.storage.log.batch_fields import TRANSACTIONAL, BatchFields, Origin
+from kraftline.storage.log.config import LogConfig
 from kraftline.storage.log.partition_log import Appended
 
 S = TypeVar("S", bound=State)
@@ -33,6 +34,7 @@ _logger = logging.getLogger(__name__)
 # Records of one batch, where they need not be all or none: small ones, far below what a batch may
 # have.
 _AT_ONCE: Final = 1000
+_CODEC: Final = 0x07  # of a batch's attributes
 # How long a write waits for replicas, as Kafka's own writes of coordinators do.
 _TIMEOUT_MS: Final = 5000
 _TOO_LARGE: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
@@ -120,7 +122,17 @@ class Shard(Generic[S]):
             base_sequence=0,  # of no meaning; what Kafka's coordinators write
             is_transactional=producer is not None,
         )
-        return self.append(bytearray(data))
+        room = bytearray(data)
+        made = BatchFields(
+            memoryview(room),
+            codec if producer is None else codec | TRANSACTIONAL,
+            len(pairs),
+            now,
+            NO_PRODUCER_ID if producer is None else producer.id,
+            NO_PRODUCER_EPOCH if producer is None else producer.epoch,
+            0,
+        )
+        return self.append(room, made)
 
     def write_unasked(self, changes: Sequence[Change]) -> None:
         """Append records that nobody waits for, as many as they are: what cannot be appended is
@@ -145,15 +157,19 @@ class Shard(Generic[S]):
         if not task.cancelled() and task.exception() is not None:
             _logger.warning("%s: records may be lost: %s", self, task.exception())
 
-    def append(self, data: bytearray) -> Appended:
-        """Append a batch that is built already; whoever does replays what it says."""
+    def append(self, data: bytearray, made: BatchFields | None = None) -> Appended:
+        """Append a batch that is built already; whoever does replays what it says. `made` is what
+        is known of it by whoever built it here, so that nobody has to look."""
         partition = self.partition
         if not self.is_led:
             raise Refusal(ErrorCode.NOT_COORDINATOR, None)
         if partition.isr_size < partition.min_isr:
             raise Refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE, None)
         try:
-            appended = partition.log.append(data, self.epoch, Origin.COORDINATOR)
+            if made is None or not _fits(made, partition.log.config):
+                appended = partition.log.append(data, self.epoch, Origin.COORDINATOR)
+            else:
+                appended = partition.log.append_made(made, self.epoch, Origin.COORDINATOR)
         except AppendRefused as problem:
             if ErrorCode(problem.code) in _TOO_LARGE:
                 raise Refusal(ErrorCode.RECORD_LIST_TOO_LARGE, str(problem)) from problem
@@ -193,6 +209,15 @@ class Shard(Generic[S]):
         self.is_closed = True
         if self.state is not None:
             self.state.close()
+
+
+def _fits(batch: BatchFields, config: LogConfig) -> bool:
+    """Is a batch as the topic asks for, so that nothing of it has to be changed or refused?"""
+    return (
+        not config.log_append_time
+        and (config.codec is None or config.codec == batch.attributes & _CODEC)
+        and len(batch.data) <= config.max_message_bytes
+    )
 
 
 def _encoded(pairs: Sequence[Pair]) -> bytes:

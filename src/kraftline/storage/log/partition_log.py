@@ -146,8 +146,15 @@ class PartitionLog(CopiedLog, CleanedLog):
         if data.readonly:
             data = memoryview(bytearray(data))
         now = self._clock()
+        batch = admit(data, self._files.config, origin, now, self.name)
+        return self._append(batch, leader_epoch, origin, now)
+
+    def append_made(self, batch: BatchFields, leader_epoch: int, origin: Origin) -> Appended:
+        """Take in a batch that this broker has made itself, all of it as the topic asks for."""
+        return self._append(batch, leader_epoch, origin, self._clock())
+
+    def _append(self, batch: BatchFields, leader_epoch: int, origin: Origin, now: int) -> Appended:
         files = self._files
-        batch = admit(data, files.config, origin, now, self.name)
         data, count, max_timestamp = batch.data, batch.count, batch.max_timestamp
         with self._lock:
             if self._is_closed or self.disk.failure is not None:
