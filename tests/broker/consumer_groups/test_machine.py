@@ -14,6 +14,7 @@ from kraftline.broker.coordinators.groups.consumer.group import STABLE, Consumer
 from kraftline.broker.coordinators.groups.state import GroupsState
 from tests.broker.consumer_groups.clusters import Cluster
 from tests.broker.consumer_groups.simulated import GROUP, Consumer, Coordinator
+from tests.effort import rounds
 from tests.groups.states import config_of
 
 NAMES = ("a", "b", "c", "d", "e")
@@ -205,7 +206,7 @@ def told(state: GroupsState) -> object:
 
 TestConsumerGroup = ConsumerGroupMachine.TestCase
 TestConsumerGroup.settings = settings(
-    max_examples=80,
+    max_examples=rounds(50),
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

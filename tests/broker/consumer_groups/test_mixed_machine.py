@@ -27,6 +27,7 @@ from kraftline.schema.uuids import Uuid
 from tests.broker.consumer_groups.clusters import Cluster
 from tests.broker.consumer_groups.migration_stories import given, wanting
 from tests.broker.consumer_groups.simulated import GROUP, Consumer, Coordinator
+from tests.effort import rounds
 from tests.groups.states import config_of
 from tests.groups.telling import joining, syncing
 
@@ -296,7 +297,7 @@ class MixedGroupMachine(RuleBasedStateMachine):
 
 TestMixedGroup = MixedGroupMachine.TestCase
 TestMixedGroup.settings = settings(
-    max_examples=80,
+    max_examples=rounds(50),
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
