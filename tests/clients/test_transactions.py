@@ -7,8 +7,14 @@ from collections.abc import Callable, Iterator
 import confluent_kafka
 import pytest
 
-from tests.clients.adapters import Confluent
-from tests.clients.transactional import PRODUCERS, READERS, Fenced, Transactions
+from tests.clients.adapters import Confluent, Sent
+from tests.clients.transactional import (
+    PRODUCERS,
+    READERS,
+    ConfluentTransactions,
+    Fenced,
+    Transactions,
+)
 from tests.node.running import OurNode, RealKafka
 from tests.oracle.driver import wait_until
 
@@ -30,6 +36,7 @@ def bootstrap(
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",
         "transaction.state.log.num.partitions": "3",
+        "group.initial.rebalance.delay.ms": "0",
     }
     with kind(root, settings) as node:
         yield node.bootstrap
@@ -138,6 +145,7 @@ def test_a_zombie_is_fenced(bootstrap: str, library: str, begin: Begin, new_name
     assert READERS[library](bootstrap, topic) == [b"of the new one"]
 
 
+@pytest.mark.soak
 def test_what_takes_too_long_is_aborted(
     bootstrap: str, library: str, begin: Begin, new_name: NewName
 ) -> None:
@@ -153,3 +161,48 @@ def test_what_takes_too_long_is_aborted(
     # Nothing is seen before the slow one has ended; then it is none of what is seen.
     wait_until(lambda: bool(READERS[library](bootstrap, topic)), "the timeout")
     assert READERS[library](bootstrap, topic) == [b"behind"]
+
+
+def test_each_record_is_transformed_once(bootstrap: str, new_name: NewName) -> None:
+    """A member of a group reads, writes what it made of it, and commits both in one; what it did in
+    vain is done again by the next one."""
+    source, target, group = new_name(), new_name(), new_name()
+    client = Confluent(bootstrap)
+    client.create_topic(source)
+    client.create_topic(target)
+    client.produce(source, [Sent(None, b"%d" % number) for number in range(20)])
+    for turn in range(2):
+        consumer = confluent_kafka.Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": group,
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "isolation.level": "read_committed",
+                "log_level": 0,
+            }
+        )
+        consumer.subscribe([source])
+        producer = ConfluentTransactions(bootstrap, group)
+        for part in range(2):
+            producer.begin()
+            read: list[bytes] = []
+            while len(read) < 5:
+                message = consumer.poll(20)
+                assert message is not None
+                assert message.error() is None, message.error()
+                read.append(message.value() or b"")
+            for value in read:
+                producer.send(target, b"made of %s" % value)
+            where = consumer.position(consumer.assignment())
+            producer.send_positions(where, consumer)
+            if turn == 0 and part == 1:
+                producer.abort()
+            else:
+                producer.commit()
+        consumer.close()
+        producer.close()
+    # Of the first member 5, of the second 10.
+    expected = [b"made of %d" % number for number in range(15)]
+    assert READERS["confluent-kafka"](bootstrap, target) == expected
+    assert committed_offset(bootstrap, group, source) == 15

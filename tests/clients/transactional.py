@@ -74,10 +74,15 @@ class ConfluentTransactions:
         consumer = confluent_kafka.Consumer(
             {"bootstrap.servers": self._bootstrap, "group.id": group, "log_level": 0}
         )
-        where = confluent_kafka.TopicPartition(topic, partition, offset)
-        metadata = consumer.consumer_group_metadata()
-        self._call(lambda: self._producer.send_offsets_to_transaction([where], metadata, _SECONDS))
+        self.send_positions([confluent_kafka.TopicPartition(topic, partition, offset)], consumer)
         consumer.close()
+
+    def send_positions(
+        self, where: list[confluent_kafka.TopicPartition], consumer: confluent_kafka.Consumer
+    ) -> None:
+        """For the member of a group that a consumer is."""
+        metadata = consumer.consumer_group_metadata()
+        self._call(lambda: self._producer.send_offsets_to_transaction(where, metadata, _SECONDS))
 
     def commit(self) -> None:
         self._call(lambda: self._producer.commit_transaction(_SECONDS))
