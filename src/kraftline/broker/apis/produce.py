@@ -267,11 +267,10 @@ def _append(
         return _refusal(
             ErrorCode.NOT_ENOUGH_REPLICAS, index=index, log_start_offset=log.start_offset
         )
-    verifications = context.broker.transactions.verifications
     if (
         verified is not None
         and write is not None
-        and verifications.is_out_of_order(write, verified.who)
+        and context.broker.transactions.verifications.is_out_of_order(write, verified.who)
     ):
         return _refusal(
             ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
@@ -300,7 +299,7 @@ def _append(
         return _refusal(problem.code, index=index)
     partition.advanced()
     if verified is not None and write is not None:
-        verifications.appended(name, index, verified.who.id)
+        context.broker.transactions.verifications.appended(name, index, verified.who.id)
     if appended.rolled:
         partitions.flush_later(partition)
     written.append(_Written(partition, appended))
