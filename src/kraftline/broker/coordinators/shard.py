@@ -224,9 +224,10 @@ def _encoded(pairs: Sequence[Pair]) -> bytes:
     """Records of one time, without headers, at offsets that follow each other."""
     out: list[bytes] = []
     for at, (key, value) in enumerate(pairs):
-        parts = [b"\0\0", varint(at), varint(len(key)), key]
-        parts += (b"\1",) if value is None else (varint(len(value)), value)
-        parts.append(b"\0")
-        record = b"".join(parts)
+        if value is None:
+            record = b"".join((b"\0\0", varint(at), varint(len(key)), key, b"\1\0"))
+        else:
+            head = varint(at), varint(len(key)), key, varint(len(value)), value
+            record = b"".join((b"\0\0", *head, b"\0"))
         out += (varint(len(record)), record)
     return b"".join(out)

@@ -35,6 +35,7 @@ _NEWEST: Final = 4
 _PLAIN: Final = struct.Struct(">hqibq3s16s")
 _PLAIN_SIZE: Final = _PLAIN.size
 _read_plain = _PLAIN.unpack
+_write_plain = _PLAIN.pack
 _NO_NOTE: Final = 1
 _TOPIC_ID: Final = b"\1\0\x10"
 _WITH_EXPIRY: Final = 1  # the one version that has a place for it
@@ -256,6 +257,17 @@ def commit_pair(key: bytes, committed: Committed) -> tuple[bytes, bytes]:
     """The record of an offset, as the log has it: what `commit_record` says, made by hand, since
     this is most of what a coordinator writes. `key` is that of `offset_key`."""
     metadata = committed.metadata
+    topic_id = committed.topic_id
+    if not metadata and committed.expires_at == NEVER and topic_id != ZERO:
+        return key, _write_plain(
+            _NEWEST,
+            committed.offset,
+            committed.leader_epoch,
+            _NO_NOTE,
+            committed.committed_at,
+            _TOPIC_ID,
+            topic_id,
+        )
     if committed.expires_at != NEVER:
         note = metadata.encode()
         return key, b"".join(
@@ -270,7 +282,6 @@ def commit_pair(key: bytes, committed: Committed) -> tuple[bytes, bytes]:
         out = Writer()
         out.compact_string(metadata)
         note = out.getvalue()
-    topic_id = committed.topic_id
     return key, b"".join(
         (
             _offset(_NEWEST, committed.offset, committed.leader_epoch),
