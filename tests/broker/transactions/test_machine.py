@@ -124,6 +124,8 @@ class Broker:
 class Found:
     """The one partition that there is."""
 
+    partition_count = 1
+
     def __init__(self, state: TransactionsState) -> None:
         self._state = state
 

@@ -20,10 +20,14 @@ pytestmark = [pytest.mark.oracle, pytest.mark.soak]
 def of_old_clients(broker: Teller) -> list[object]:
     """Clients of transaction.version 2 do not write here, so nobody else does it for them."""
     topic = broker.topic("old", partitions=2)
+    # Nobody has begun a transaction yet, so there is no topic for them; nor for offsets, as nobody
+    # has looked for a group.
+    said: list[object] = [
+        broker.ask(write(topic, "nobody", (5, 0)), version) for version in (3, 9, 11, 12, 13)
+    ]
     id = broker.id("old")
     who = broker.begin(id)
-    # Nobody has looked for a group yet, so there is no topic for offsets.
-    said: list[object] = [
+    said += [
         broker.ask(add_offsets(id, who, "nobody"), 3),
         broker.ask(commit(id, who, "nobody", (topic[0], 0, 1)), 3),
         broker.settled(id),

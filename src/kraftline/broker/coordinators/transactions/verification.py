@@ -133,6 +133,9 @@ def verify(
         asked.append(where)
     if not asked:
         return verdicts
+    if not coordinator.shards.partition_count:
+        # There are no transactions as long as there is no topic for them.
+        return verdicts | dict.fromkeys(asked, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     try:
         if client is Client.ADDS:
             added = coordinator.add(transactional_id, who, asked, client_version=2)
