@@ -25,6 +25,11 @@ _PARTS = {
         "settings of `kafka-consumer-perf-test`, MB/s; round trips with confluent-kafka, acks=all; "
         "the best of {rounds} rounds, and what the brokers' processes spent on it",
     ),
+    "Transactions": (
+        "transactions",
+        "transactions of 100 records, one after the other, with confluent-kafka and with Kafka's own "
+        "producer; of ten records and an offset of a group; the best of {rounds} rounds",
+    ),
     "What it tells": ("node_metadata", "best of {rounds} rounds over one connection"),
 }
 
