@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from kraftline.schema.api.delete_groups import DeleteGroupsRequest
@@ -42,7 +43,13 @@ def leaving(group: str, *members: tuple[str, str | None]) -> LeaveGroupRequest:
 
 
 def described(broker: Groups, group: str, version: int = 6) -> object:
-    return broker.ask(DescribeGroupsRequest(groups=(group,)), version)
+    """A group that there is. Kafka tells of a new one once its record is on enough replicas, which
+    may be after its first member was answered."""
+    deadline = time.monotonic() + 60
+    while True:
+        answer: Any = broker.message(DescribeGroupsRequest(groups=(group,)), version)
+        if answer.groups[0].group_state != "Dead" or time.monotonic() > deadline:
+            return broker.plain(answer)
 
 
 def stable(
