@@ -27,8 +27,8 @@ _PARTS = {
     ),
     "Transactions": (
         "transactions",
-        "transactions of 100 records, one after the other, with confluent-kafka and with Kafka's own "
-        "producer; of ten records and an offset of a group; the best of {rounds} rounds",
+        "transactions of 100 records, one after the other, with confluent-kafka and with Kafka's "
+        "own producer; of ten records and an offset of a group; the best of {rounds} rounds",
     ),
     "What it tells": ("node_metadata", "best of {rounds} rounds over one connection"),
 }
