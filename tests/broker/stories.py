@@ -40,7 +40,8 @@ from kraftline.schema.uuids import Uuid
 from tests.broker.comparing import Broker
 from tests.broker.running import create_topic
 
-NOW = 1_763_265_600_000
+# Of records: retention would take old ones away.
+NOW = time.time_ns() // 1_000_000
 STRANGE = Uuid.parse("AAAAAAAAAAAAAAAAAAAAew")
 
 
