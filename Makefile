@@ -59,10 +59,7 @@ bench: setup  ## us beside real Kafka; results go to docs/benchmarks.md
 	$(PY) -m benchmarks.image
 	$(PY) -m benchmarks.node
 	$(PY) -m benchmarks.admin
-	$(PY) -m benchmarks.groups
-	$(PY) -m benchmarks.rebalance
-	$(PY) -m benchmarks.transactions
-	$(PY) -m benchmarks.cleaner
+	$(PY) -m benchmarks.coordinators
 	$(PY) -m benchmarks.segments_spark
 	$(PY) -m benchmarks.history
 

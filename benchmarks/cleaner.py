@@ -13,13 +13,13 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import machine
+import click
+
 from kraftline.records import Codec, Record, build_batch
 from kraftline.storage.cleaner.choosing import dirt_of
 from kraftline.storage.cleaner.cleaner import CleanerSettings
@@ -72,24 +72,22 @@ class Times(NamedTuple):
     kept: int
 
 
-def main() -> None:
-    arguments = [each for each in sys.argv[1:] if each != "--quick"]
-    is_quick = "--quick" in sys.argv
-    for name, value in machine.describe().items():
-        print(f"- {name}: {value}")
-    print()
+@click.command()
+@click.option("--rounds", type=click.IntRange(min=1), default=3, show_default=True)
+@click.option("--quick", is_flag=True, help="Small logs.")
+@click.argument("directory", required=False)
+def main(rounds: int, quick: bool, directory: str | None) -> None:
+    """The same logs cleaned by Kafka's cleaner and by ours; in a DIRECTORY, or where temporary
+    files are."""
     print("| log | records | that stay | Kraftline | Kafka 4.3.1 | quicker |")
     print("|---|---|---|---|---|---|")
-    with (
-        tempfile.TemporaryDirectory(dir=arguments[0] if arguments else None) as root,
-        KafkasCleaner() as kafkas,
-    ):
-        warm = make(Path(root) / "warm", Size(10 if is_quick else 100, Codec.NONE))
+    with tempfile.TemporaryDirectory(dir=directory) as root, KafkasCleaner() as kafkas:
+        warm = make(Path(root) / "warm", Size(10 if quick else 100, Codec.NONE))
         their_time(kafkas, warm)
         shutil.rmtree(warm.parent)
-        for size in QUICK if is_quick else SIZES:
+        for size in QUICK if quick else SIZES:
             made = make(Path(root) / "made", size)
-            times = measure(made, kafkas, 1 if is_quick else 3)
+            times = measure(made, kafkas, rounds)
             shutil.rmtree(made.parent)
             print(
                 f"| {size.words} | {times.records:,} | {times.kept:,} | {times.ours:.2f} s "

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import click
 
-from benchmarks.machine import describe
+from benchmarks.parts import write_page
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks-node.md"
 _INTRO = """\
@@ -25,11 +23,6 @@ _PARTS = {
         "settings of `kafka-consumer-perf-test`, MB/s; round trips with confluent-kafka, acks=all; "
         "the best of {rounds} rounds, and what the brokers' processes spent on it",
     ),
-    "Transactions": (
-        "transactions",
-        "transactions of 100 records, one after the other, with confluent-kafka and with Kafka's "
-        "own producer; of ten records and an offset of a group; the best of {rounds} rounds",
-    ),
     "What it tells": ("node_metadata", "best of {rounds} rounds over one connection"),
 }
 
@@ -38,24 +31,7 @@ _PARTS = {
 @click.option("--rounds", type=click.IntRange(min=1), default=3, show_default=True)
 def main(rounds: int) -> None:
     """Start and memory, throughput and answers, beside real Kafka."""
-    machine = describe()
-    page = [_INTRO]
-    for title, (name, said) in _PARTS.items():
-        command = [sys.executable, "-m", f"benchmarks.{name}", "--rounds", str(rounds)]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-        print(f"{title}\n{done.stdout}", flush=True)
-        rows = [line.rstrip() for line in done.stdout.splitlines() if line.startswith("|")]
-        page += [
-            f"## {title}",
-            "",
-            f"{said[0].upper()}{said[1:].format(rounds=rounds)}.",
-            "",
-            *rows,
-            "",
-        ]
-    page += ["## Machine", "", "| | |", "|---|---|"]
-    page += [f"| {key} | {value} |" for key, value in machine.items()]
-    PAGE.write_text("\n".join(page) + "\n")
+    write_page(PAGE, _INTRO, _PARTS, rounds)
 
 
 if __name__ == "__main__":
