@@ -1,5 +1,6 @@
-"""Groups, transactions and compaction, beside real Kafka: `python -m benchmarks.coordinators` writes
-the page."""
+"""Groups, transactions and compaction beside real Kafka: `python -m benchmarks.coordinators`.
+
+It writes the page."""
 
 from __future__ import annotations
 
