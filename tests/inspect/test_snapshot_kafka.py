@@ -106,6 +106,7 @@ def test_kafka_starts_from_a_snapshot_of_the_logs_end(
     assert not (data / METADATA / "00000000000000000000.log").exists()
 
 
+@pytest.mark.soak
 def test_kafka_starts_from_an_edited_snapshot_and_brokers_follow_it(
     lived_in: KraftCluster, tmp_path: Path
 ) -> None:
@@ -149,6 +150,7 @@ def test_kafka_starts_from_an_edited_snapshot_and_brokers_follow_it(
     assert "Encountered fatal fault" not in said
 
 
+@pytest.mark.soak
 def test_kafka_3_9_starts_from_a_snapshot_that_was_written_for_it(tmp_path: Path) -> None:
     """Of a log of 4.x: what 3.9 has no words for is left out, and the rest goes on."""
     with KraftCluster(tmp_path / "cluster", dynamic=True) as kafka:

@@ -91,6 +91,7 @@ def test_static_quorum_of_the_oldest_version_starts(tmp_path: Path) -> None:
         assert [line[-3] for line in said if METADATA_VERSION in line] == ["3.3-IV3"]
 
 
+@pytest.mark.soak
 def test_quorum_of_initial_controllers_forms(tmp_path: Path) -> None:
     nodes = [NodeSpec(1), NodeSpec(2)]
     with_voters = Formatted(tmp_path, nodes, dynamic=True)

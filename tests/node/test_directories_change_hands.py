@@ -58,7 +58,7 @@ def check(client: Confluent, topic: str, turns: int) -> None:
     assert [each.value for each in client.consume(topic, None, count)] == expected(turns)
 
 
-@pytest.mark.parametrize("ending", ["stop", "kill"])
+@pytest.mark.parametrize("ending", [pytest.param("stop", marks=pytest.mark.soak), "kill"])
 def test_a_directory_goes_there_and_back(pair: Pair, ending: str) -> None:
     topics = {"first", "made-by-0", "made-by-1", "made-by-2"}
     turns: tuple[Broker, ...] = (pair.ours, pair.kafka, pair.ours)
@@ -84,6 +84,7 @@ def test_a_directory_goes_there_and_back(pair: Pair, ending: str) -> None:
         node.stop() if ending == "stop" else node.kill()
 
 
+@pytest.mark.soak
 def test_many_metadata_snapshots_and_segments_go_over(pair: Pair) -> None:
     """With sizes so small that the metadata log rolls, is snapshot and cut all the time."""
     small = {

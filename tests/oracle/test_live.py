@@ -56,6 +56,7 @@ def test_live_node_writes_what_is_produced(kafka_4_3: KraftCluster, driver_4_3: 
     assert parse_log(text)[0]["baseOffset"] == 0
 
 
+@pytest.mark.soak
 @pytest.mark.oracle
 def test_killed_node_starts_again(tmp_path: Path) -> None:
     with KraftCluster(tmp_path) as kafka:

@@ -229,7 +229,10 @@ watch(spark, [node], lake, cluster_id="c", seconds=0.1)
 """
 
 
-@pytest.mark.parametrize("work", [_BUILD, _WATCH], ids=["build", "watch"])
+@pytest.mark.parametrize(
+    "work",
+    [pytest.param(_BUILD, id="build"), pytest.param(_WATCH, id="watch", marks=pytest.mark.soak)],
+)
 def test_a_killed_run_leaves_nothing_that_a_rerun_trips_over(
     spark: SparkSession, tmp_path: Path, work: str
 ) -> None:

@@ -94,7 +94,8 @@ def goes_on(broker: ConsumerGroups, groups: list[str], topic: str, turn: int) ->
     assert answer.groups[0].topics[0].partitions[0].committed_offset == 42
 
 
-@pytest.mark.parametrize("first", ["ours", pytest.param("kafka", marks=pytest.mark.soak)])
+@pytest.mark.soak
+@pytest.mark.parametrize("first", ["ours", "kafka"])
 def test_groups_go_over(pair: tuple[OurNode, RealKafka], first: str) -> None:
     ours, kafka = pair
     topic, groups = "", [""]

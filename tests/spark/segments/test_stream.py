@@ -191,6 +191,7 @@ def test_segments_deleted_before_they_were_read_are_not_passed_over_in_silence(
     assert sink.offsets() == [*range(10), *range(20, 25)]
 
 
+@pytest.mark.soak
 def test_a_killed_query_goes_on_without_loss_or_repetition(
     spark: SparkSession, growing: Path, tmp_path: Path
 ) -> None:

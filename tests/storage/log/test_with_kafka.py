@@ -91,6 +91,7 @@ def ready(kafka: KraftCluster) -> Wire:
     return wire
 
 
+@pytest.mark.soak
 def test_kafka_and_we_take_turns(tmp_path: Path) -> None:
     with KraftCluster(tmp_path, dynamic=True) as kafka:
         data = kafka.data(1)
