@@ -273,7 +273,7 @@ class _Run:
             return []
         chosen = [{"cluster_id": continued, "state": [OPEN]}]
         return [
-            OpenFile(file.path, str(file.partition["cluster_id"]), table.name)
+            OpenFile(file.path, str(file.partition["cluster_id"]), table.name, file.size)
             for table in (*HISTORY, HEALTH)
             if table.name in self.lake.build.versions
             for file in files_of(self.lake.table(table.name)).values()

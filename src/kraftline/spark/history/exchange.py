@@ -88,6 +88,7 @@ class OpenFile(Struct, frozen=True):
     path: str  # below the table's folder
     cluster_id: str
     table: str
+    size: int = 0  # in bytes
     leg: int | None = None
     committed_to: int = 0
 

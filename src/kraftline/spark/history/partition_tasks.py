@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 _TASK_ROWS: Final = 1_000_000
 # What a task works on at a time.
 _BUCKET_ROWS: Final = 100_000
-_OPEN_ROWS: Final = 10_000  # in a file of open rows, about
+# Of a row in a file of open rows, about; such a row costs as much as a tenth of a record.
+_ROW_BYTES: Final = 12
+_OPEN_ROWS: Final = 10
 # In place of a bucket: what was written before rows came into buckets.
 _WROTE: Final = -1
 
@@ -141,10 +143,16 @@ def _chunks(
 ) -> DataFrame:
     """All rows as chunks of buckets, and the files that were written on the way."""
     slots = spark.sparkContext.defaultParallelism
-    work = shared_out(files, lambda file: 1 + getattr(file, "rows", _OPEN_ROWS), 2 * slots)
+    work = shared_out(files, _weight, 4 * slots)
     topics = pa.Table.from_batches(exchange.buckets(said, by.count), exchange.CHUNKS)
     frame = frame_of(spark, topics)
     return frame.union(frame_of_tasks(spark, work, by.chunks, exchange.CHUNKS)) if work else frame
+
+
+def _weight(file: RecordFile | OpenFile) -> int:
+    if isinstance(file, RecordFile):
+        return 1 + file.rows
+    return 1 + file.size // _ROW_BYTES // _OPEN_ROWS
 
 
 def _buckets(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, list[bytes]]]:
