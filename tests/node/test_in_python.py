@@ -144,14 +144,16 @@ def test_a_hundred_nodes_leave_nothing_behind() -> None:
     with kraftline.Node():
         pass  # whatever is made once
     gc.collect()
-    before = (open_files(), threading.active_count(), temporary_directories())
+    before = (open_files(), threading.active_count())
+    directories = temporary_directories()
     ports = []
     for _ in range(100):
         with kraftline.Node() as node:
             ports += [node.node.addresses[0].port, node.node.controller_addresses[0].port]
             node.create_topic("orders")
     gc.collect()
-    assert (open_files(), threading.active_count(), temporary_directories()) == before
+    assert (open_files(), threading.active_count()) == before
+    assert temporary_directories() <= directories  # other processes may remove theirs
     for port in ports:
         with socket.socket() as channel:
             assert channel.connect_ex(("127.0.0.1", port)) != 0

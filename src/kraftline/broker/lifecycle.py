@@ -155,8 +155,9 @@ class Lifecycle:
 
     async def _reach(self, state: BrokerState) -> None:
         """Return once the state is reached; what ended the task before that."""
-        assert self._task is not None
         task = self._task
+        if task is None:
+            raise NotRegistered("the broker was shut down while it started")
         while self.state < state:
             self._changed.clear()
             changed = asyncio.create_task(self._changed.wait())

@@ -112,6 +112,9 @@ class Consumer:
         self.owned: set[tuple[Uuid, int]] = set()
         self.assigned: set[tuple[Uuid, int]] = set()
         self._told: set[tuple[Uuid, int]] | None = None
+        # What it joined with: who missed an answer says all of it again.
+        self._joined_with: dict[str, Any] = {}
+        self._missed = False
 
     @property
     def member_id(self) -> str:
@@ -123,16 +126,21 @@ class Consumer:
             self.joins += 1
         self.abandon()
         request = join(GROUP, self.member_id, *topics, regex=regex, instance_id=self.instance)
+        names = ("rebalance_timeout_ms", "subscribed_topic_names", "subscribed_topic_regex")
+        self._joined_with = {name: getattr(request, name) for name in names}
         self._ask(coordinator, request, loses_answer=False)
 
     def beat(self, coordinator: Coordinator, *, says_all: bool, loses_answer: bool) -> None:
         held: Held | None = None
-        if says_all or self._told != self.owned:
+        if says_all or self._missed or self._told != self.owned:
             by_topic: dict[Uuid, list[int]] = {}
             for topic, partition in sorted(self.owned):
                 by_topic.setdefault(topic, []).append(partition)
             held = tuple((topic, tuple(each)) for topic, each in by_topic.items())
-        request = alive(GROUP, self.member_id, self.epoch, held, instance_id=self.instance)
+        fields = self._joined_with if self._missed else {}
+        request = alive(
+            GROUP, self.member_id, self.epoch, held, instance_id=self.instance, **fields
+        )
         self._ask(coordinator, request, loses_answer=loses_answer)
         if held is not None and not loses_answer:
             self._told = set(self.owned)
@@ -175,7 +183,9 @@ class Consumer:
             return
         if loses_answer:
             self._told = None
+            self._missed = True
             return
+        self._missed = False
         self.is_member = True
         self.epoch = answer.member_epoch
         if answer.assignment is not None:

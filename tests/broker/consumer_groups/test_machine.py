@@ -24,6 +24,9 @@ WANTED = st.sampled_from([("t",), ("t", "u"), ("t", "u", "later"), ("later",), (
 REGEX = st.sampled_from([None, None, "t|u", ".*"])
 
 
+_ROOM = 4  # for so many members
+
+
 class ConsumerGroupMachine(RuleBasedStateMachine):
     @initialize(
         assignor=st.sampled_from(["uniform", "range"]),
@@ -37,7 +40,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         config = config_of(
             group_consumer_assignors=assignor,
             group_consumer_assignment_interval_ms=interval,
-            group_consumer_max_size=4,
+            group_consumer_max_size=_ROOM,
             offsets_retention_minutes=100000,
         )
         self.coordinator = Coordinator(config, self.cluster)
@@ -167,7 +170,10 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         assert group.state == STABLE
         owned = set()
         for consumer in self.consumers.values():
-            if consumer.is_member:
+            if consumer.is_member and consumer.member_id not in group.members:
+                # It was gone for too long, and hears of nothing else while there is no room.
+                assert len(group.members) == _ROOM
+            elif consumer.is_member:
                 member = group.members[consumer.member_id]
                 target = {
                     (t, p) for t, each in group.target(member.member_id).items() for p in each
