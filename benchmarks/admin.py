@@ -7,7 +7,6 @@ the best round of each counts. What real Kafka has no counterpart for is held ag
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,9 +20,9 @@ from rich.table import Table
 
 from benchmarks import admin_acls
 from benchmarks.admin_work import Administrator
+from benchmarks.beside import Broker, Measured, Seen, both, show
 from benchmarks.contest import settle
 from benchmarks.machine import describe
-from benchmarks.node_data import Broker, Measured, ours, real
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks-admin.md"
 _INTRO = """\
@@ -45,25 +44,15 @@ first test in a new process, imports included.
 """
 
 
-def measure(rounds: int, sizes: tuple[int, ...], changes: int, heap: str) -> Table:
-    root = Path(tempfile.mkdtemp(prefix="kraftline-"))
-    (root / "kafka").mkdir()
-    (root / "ours").mkdir()
-    kafka: dict[str, list[Measured]] = {}
-    us: dict[str, list[Measured]] = {}
-    try:
-        with real(root / "kafka", heap) as theirs, ours(root / "ours") as mine:
-            for turn in range(rounds):
-                for size in (*sizes, None):
-                    for seen, broker in ((kafka, theirs), (us, mine)):
-                        for name, measured in _work(broker, turn, size, changes):
-                            seen.setdefault(name, []).append(measured)
-    finally:
-        shutil.rmtree(root)
-    found = Table("work", "Kafka", "us", "ratio", "CPU s, Kafka", "us", box=MARKDOWN)
-    for name in us:
-        _row(found, name, kafka[name], us[name])
-    return found
+def measure(rounds: int, sizes: tuple[int, ...], changes: int, heap: str) -> Seen:
+    seen = Seen()
+    with both(heap) as (theirs, mine):
+        for turn in range(rounds):
+            for size in (*sizes, None):
+                for found, broker in ((seen.kafka, theirs), (seen.us, mine)):
+                    for name, measured in _work(broker, turn, size, changes):
+                        found.setdefault(name, []).append(measured)
+    return seen
 
 
 def _work(
@@ -73,23 +62,6 @@ def _work(
     if size is None:
         return administrator.config_changes(f"changed-{turn}", changes)
     return administrator.topics(size, f"made-{turn}")
-
-
-def _row(table: Table, name: str, kafka: list[Measured], us: list[Measured]) -> None:
-    is_rate = name.endswith("per second")
-    pick = max if is_rate else min
-    theirs, mine = (pick(seen, key=lambda each: each.value) for seen in (kafka, us))
-    ratio = mine.value / theirs.value if is_rate else theirs.value / mine.value
-    form = ",.0f" if is_rate else ",.2f"
-    table.add_row(
-        name,
-        f"{theirs.value:{form}}",
-        f"{mine.value:{form}}",
-        f"{ratio:.2f}x",
-        f"{theirs.cpu:.1f}",
-        f"{mine.cpu:.1f}",
-        style="green" if ratio >= 1 else "red",
-    )
 
 
 def measure_alone(rounds: int, nodes: int) -> Table:
@@ -137,11 +109,10 @@ def _rows(table: Table) -> list[str]:
 def main(rounds: int, topics: tuple[int, ...], changes: int, nodes: int, heap: str) -> None:
     """Topics, configs, ACLs and nodes for tests, beside real Kafka."""
     machine = describe()
-    beside = measure(rounds, topics, changes, heap)
+    beside = measure(rounds, topics, changes, heap).table(digits=2)
     alone = measure_alone(rounds, nodes)
-    console = Console(width=None if sys.stdout.isatty() else 140)
-    console.print(beside)
-    console.print(alone)
+    show(beside)
+    show(alone)
     best = f"The best of {rounds} rounds" if rounds > 1 else "One round, with a young JVM"
     page = [_INTRO, "## Beside real Kafka", "", _BESIDE.format(best=best), *_rows(beside), ""]
     page += ["## Alone", "", _ALONE, *_rows(alone), ""]

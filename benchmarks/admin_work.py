@@ -23,7 +23,7 @@ from confluent_kafka.admin._listoffsets import LatestSpec, OffsetSpec
 from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewTopic
 
-from benchmarks.node_data import Broker, Measured
+from benchmarks.beside import Broker, Measured
 
 PARTITIONS: Final = 10
 _AT_ONCE: Final = 100
@@ -72,7 +72,7 @@ class Administrator:
         for number in range(count):
             self._change(topic, 20_000 + number)
         rate = count / (time.perf_counter() - start)
-        yield "config changes per second", Measured(rate, self._broker.cpu() - before)
+        yield "config changes, 1/s", Measured(rate, self._broker.cpu() - before)
         before, times = self._broker.cpu(), []
         for number in range(count):
             self._change(topic, 30_000 + number)

@@ -25,8 +25,7 @@ _PARTS = {
     ),
     "Rebalances": (
         "rebalance",
-        "fifty members over the bare protocol, of both kinds; ratios are our time to Kafka's; the "
-        "best of {rounds} rounds",
+        "fifty members over the bare protocol, of both kinds; the best of {rounds} rounds",
     ),
     "Transactions": (
         "transactions",

@@ -15,20 +15,16 @@ import re
 import selectors
 import shutil
 import socket
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import click
-from rich.box import MARKDOWN
-from rich.console import Console
-from rich.table import Table
 
-from benchmarks.node_data import Broker, Measured, ours, real
+from benchmarks.beside import Broker, Measured, Seen, both, show
 from kraftline.broker.coordinators.groups.offsets import Committed, commit_pair, offset_keys
 from kraftline.records import Record, build_batch
 from kraftline.schema.api.offset_commit import OffsetCommitRequest
@@ -161,15 +157,7 @@ def _leads(joined: Any) -> bool:
     return bool(joined.leader == joined.member_id)
 
 
-@dataclass
-class Lines:
-    """What each contender came to, by what it was."""
-
-    kafka: dict[str, list[Measured]] = field(default_factory=dict)
-    us: dict[str, list[Measured]] = field(default_factory=dict)
-
-
-def live(lines: Lines, root: Path, scale: float, rounds: int, heap: str) -> None:
+def live(seen: Seen, scale: float, rounds: int, heap: str) -> None:
     """What is asked of brokers that run."""
     each = max(int(300 * scale), 20)
     works: dict[str, Callable[[Broker], Measured]] = {
@@ -178,14 +166,14 @@ def live(lines: Lines, root: Path, scale: float, rounds: int, heap: str) -> None
         "rebalance of 10 members, ms": lambda broker: rebalances(broker, 10, max(each // 5, 5)),
         "rebalance of 50 members, ms": lambda broker: rebalances(broker, 50, max(each // 10, 5)),
     }
-    with real(root / "kafka", heap, SETTINGS) as theirs, ours(root / "ours", SETTINGS) as mine:
+    with both(heap, SETTINGS) as (theirs, mine):
         for _ in range(rounds):
             for name, work in works.items():
-                lines.kafka.setdefault(name, []).append(work(theirs))
-                lines.us.setdefault(name, []).append(work(mine))
+                seen.kafka.setdefault(name, []).append(work(theirs))
+                seen.us.setdefault(name, []).append(work(mine))
 
 
-def loading(lines: Lines, root: Path, count: int, keys: int, rounds: int) -> None:
+def loading(seen: Seen, root: Path, count: int, keys: int, rounds: int) -> None:
     """A partition of so many commits, of so many different keys."""
     name = f"load {count:,} commits of {keys:,} keys, ms"
     roomy = {"log.index.size.max.bytes": "10485760"}  # the oracle's are small
@@ -207,11 +195,11 @@ def loading(lines: Lines, root: Path, count: int, keys: int, rounds: int) -> Non
     log = kafka.directory(1) / "server.log"
     for _ in range(rounds):
         kafka.start()
-        lines.kafka.setdefault(name, []).append(_told(log.read_text, _LOADED_BY_KAFKA))
+        seen.kafka.setdefault(name, []).append(_told(log.read_text, _LOADED_BY_KAFKA))
         kafka.stop()
         log.unlink()
         us.start()
-        lines.us.setdefault(name, []).append(_told(us.output, _LOADED_BY_US))
+        seen.us.setdefault(name, []).append(_told(us.output, _LOADED_BY_US))
         us.stop()
 
 
@@ -237,26 +225,6 @@ def _batches(count: int, keys: int, size: int = 5) -> Iterator[bytes]:
         yield build_batch(records, partition_leader_epoch=0)
 
 
-def table(lines: Lines) -> Table:
-    found = Table("work", "Kafka", "us", "ratio", "CPU s, Kafka", "us", box=MARKDOWN)
-    for name, seen in lines.us.items():
-        is_rate = name.endswith("1/s")
-        pick = max if is_rate else min
-        theirs = pick(lines.kafka[name], key=lambda each: each.value)
-        mine = pick(seen, key=lambda each: each.value)
-        ratio = mine.value / theirs.value if is_rate else theirs.value / max(mine.value, 1e-9)
-        found.add_row(
-            name,
-            f"{theirs.value:,.1f}",
-            f"{mine.value:,.1f}",
-            f"{ratio:.2f}x",
-            f"{theirs.cpu:.1f}",
-            f"{mine.cpu:.1f}",
-            style="green" if ratio >= 1 else "red",
-        )
-    return found
-
-
 @click.command()
 @click.option("--rounds", default=3, show_default=True, type=click.IntRange(min=1))
 @click.option("--scale", default=1.0, show_default=True, help="Of how much there is to do.")
@@ -264,21 +232,15 @@ def table(lines: Lines) -> Table:
 @click.option("--only", type=click.Choice(["live", "load"]), help="One part of it.")
 def main(rounds: int, scale: float, heap: str, only: str | None) -> None:
     """Commits, rebalances, and loading of a node, beside real Kafka."""
-    console = Console(width=None if sys.stdout.isatty() else 120)
-    lines = Lines()
-    root = Path(tempfile.mkdtemp(prefix="kraftline-"))
-    (root / "kafka").mkdir()
-    (root / "ours").mkdir()
-    try:
-        if only != "load":
-            live(lines, root, scale, rounds, heap)
-        if only != "live":
-            many = int(1_000_000 * scale)
-            loading(lines, root, many // 10, many // 100, rounds)
-            loading(lines, root, many, many // 100, rounds)
-    finally:
-        shutil.rmtree(root)
-    console.print(table(lines))
+    seen = Seen()
+    if only != "load":
+        live(seen, scale, rounds, heap)
+    if only != "live":
+        many = int(1_000_000 * scale)
+        with tempfile.TemporaryDirectory(prefix="kraftline-beside-") as root:
+            loading(seen, Path(root), many // 10, many // 100, rounds)
+            loading(seen, Path(root), many, many // 100, rounds)
+    show(seen.table())
 
 
 if __name__ == "__main__":

@@ -11,21 +11,14 @@ off for both. The best of some rounds.
 from __future__ import annotations
 
 import selectors
-import shutil
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import click
-from rich.box import MARKDOWN
-from rich.console import Console
-from rich.table import Table
 
-from benchmarks.node_data import Broker, Measured, ours, real
+from benchmarks.beside import Broker, Measured, Seen, both, show
 from kraftline.schema.api.join_group import JoinGroupResponse
 from kraftline.schema.types import Message
 from kraftline.schema.uuids import Uuid
@@ -243,26 +236,8 @@ def measure(broker: Broker, turn: int, members: int) -> dict[str, Measured]:
             before = broker.cpu()
             for step, seconds in _steps(make(talk, f"{kind}-{turn}", stack), members):
                 after = broker.cpu()
-                found[f"{kind}: {step}"] = Measured(seconds, after - before)
+                found[f"{kind}: {step}, ms"] = Measured(seconds * 1000, after - before)
                 before = after
-    return found
-
-
-def table(kafka: Mapping[str, list[Measured]], us: Mapping[str, list[Measured]]) -> Table:
-    found = Table("ms", "Kafka", "us", "ratio", "CPU s, Kafka", "us", box=MARKDOWN)
-    for name, seen in us.items():
-        theirs = min(kafka[name], key=lambda each: each.value)
-        mine = min(seen, key=lambda each: each.value)
-        ratio = mine.value / theirs.value
-        found.add_row(
-            name,
-            f"{theirs.value * 1000:.0f}",
-            f"{mine.value * 1000:.0f}",
-            f"{ratio:.2f}x",
-            f"{theirs.cpu:.2f}",
-            f"{mine.cpu:.2f}",
-            style="green" if ratio <= 1 else "red",
-        )
     return found
 
 
@@ -272,20 +247,13 @@ def table(kafka: Mapping[str, list[Measured]], us: Mapping[str, list[Measured]])
 @click.option("--heap", default="1g", show_default=True, help="Of Kafka's JVM.")
 def main(rounds: int, members: int, heap: str) -> None:
     """Rebalances of both protocols, beside real Kafka."""
-    kafka: dict[str, list[Measured]] = {}
-    us: dict[str, list[Measured]] = {}
-    root = Path(tempfile.mkdtemp(prefix="kraftline-"))
-    (root / "kafka").mkdir()
-    (root / "ours").mkdir()
-    try:
-        with real(root / "kafka", heap) as theirs, ours(root / "ours", _SETTINGS) as mine:
-            for turn in range(rounds):
-                for seen, broker in ((kafka, theirs), (us, mine)):
-                    for name, measured in measure(broker, turn, members).items():
-                        seen.setdefault(name, []).append(measured)
-    finally:
-        shutil.rmtree(root)
-    Console(width=None if sys.stdout.isatty() else 120).print(table(kafka, us))
+    seen = Seen()
+    with both(heap, _SETTINGS) as (theirs, mine):
+        for turn in range(rounds):
+            for found, broker in ((seen.kafka, theirs), (seen.us, mine)):
+                for name, measured in measure(broker, turn, members).items():
+                    found.setdefault(name, []).append(measured)
+    show(seen.table())
 
 
 if __name__ == "__main__":

@@ -8,22 +8,15 @@ one broker and then with the other; real Kafka runs with its defaults. The best 
 
 from __future__ import annotations
 
-import shutil
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import click
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
-from rich.box import MARKDOWN
-from rich.console import Console
-from rich.table import Table
 
-from benchmarks.node_data import Broker, Measured, ours, real
+from benchmarks.beside import Broker, Measured, Seen, both, show
 from tests.oracle.java import run
 
 _RECORDS = 100
@@ -100,49 +93,24 @@ def _create(broker: Broker, topic: str, partitions: int) -> None:
         done.result(_SECONDS)
 
 
-def table(kafka: Mapping[str, list[Measured]], us: Mapping[str, list[Measured]]) -> Table:
-    found = Table("transactions/s", "Kafka", "us", "ratio", "CPU s, Kafka", "us", box=MARKDOWN)
-    for name, seen in us.items():
-        theirs = max(kafka[name], key=lambda each: each.value)
-        mine = max(seen, key=lambda each: each.value)
-        ratio = mine.value / theirs.value
-        found.add_row(
-            name,
-            f"{theirs.value:.0f}",
-            f"{mine.value:.0f}",
-            f"{ratio:.2f}x",
-            f"{theirs.cpu:.1f}",
-            f"{mine.cpu:.1f}",
-            style="green" if ratio >= 1 else "red",
-        )
-    return found
-
-
 @click.command()
 @click.option("--rounds", default=3, show_default=True, type=click.IntRange(min=1))
 @click.option("--scale", default=1.0, show_default=True, help="Of the numbers of transactions.")
 @click.option("--heap", default="1g", show_default=True, help="Of Kafka's JVM.")
 def main(rounds: int, scale: float, heap: str) -> None:
     """Transactions of a node, beside real Kafka."""
-    kafka: dict[str, list[Measured]] = {}
-    us: dict[str, list[Measured]] = {}
-    root = Path(tempfile.mkdtemp(prefix="kraftline-"))
-    (root / "kafka").mkdir()
-    (root / "ours").mkdir()
-    try:
-        with real(root / "kafka", heap) as theirs, ours(root / "ours") as mine:
-            for turn in range(rounds):
-                for number, (name, (work, partitions, count)) in enumerate(_WORKS.items()):
-                    topic = f"transactions-{turn}-{number}"
-                    for seen, broker in ((kafka, theirs), (us, mine)):
-                        _create(broker, topic, partitions)
-                        before = broker.cpu()
-                        rate = work(broker, topic, max(1, int(count * scale)))
-                        measured = Measured(rate, broker.cpu() - before)
-                        seen.setdefault(name, []).append(measured)
-    finally:
-        shutil.rmtree(root)
-    Console(width=None if sys.stdout.isatty() else 120).print(table(kafka, us))
+    seen = Seen()
+    with both(heap) as (theirs, mine):
+        for turn in range(rounds):
+            for number, (name, (work, partitions, count)) in enumerate(_WORKS.items()):
+                topic = f"transactions-{turn}-{number}"
+                for found, broker in ((seen.kafka, theirs), (seen.us, mine)):
+                    _create(broker, topic, partitions)
+                    before = broker.cpu()
+                    rate = work(broker, topic, max(1, int(count * scale)))
+                    measured = Measured(rate, broker.cpu() - before)
+                    found.setdefault(f"{name}, 1/s", []).append(measured)
+    show(seen.table())
 
 
 if __name__ == "__main__":
