@@ -1,5 +1,4 @@
-"""Real Kafka and a node of ours at the same work, each in a process of its own, and the table of what
-both came to."""
+"""Real Kafka and a node of ours at the same work, and a table of what both came to."""
 
 from __future__ import annotations
 
