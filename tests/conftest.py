@@ -20,6 +20,7 @@ pytest_plugins = ["tests.oracle.plugin"]
 settings.register_profile(
     "kraftline",
     max_examples=rounds(25),
+    derandomize=not SOAK,  # one commit, one outcome; a soak looks further
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )

@@ -150,6 +150,16 @@ def test_commits_made_by_hand_are_those_of_the_schema(
     assert value == encode_value(OFFSETS, change.value, change.version)
 
 
+def test_what_removes_an_offset_takes_along_what_is_pending() -> None:
+    committed = commit_record("g", "t", 0, Committed(7, 0, "", NOW))
+    transactional = _batch(
+        [committed], 0, producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True
+    )
+    loaded = loaded_from([transactional, _batch([tombstone("g", "t", 0), committed], 1)])
+    assert not loaded.state.offsets.is_pending("g", "t", 0)
+    assert loaded.state.offsets.of["g"]["t"][0].offset == 7
+
+
 def test_foreign_records_are_passed_over_and_counted() -> None:
     good = commit_record("g", "t", 0, Committed(7, 0, "", NOW))
     assert good.value is not None

@@ -2,7 +2,8 @@
 
 Of each key only the last record counts, so only that is looked into: what a cleaner would leave of
 the log is what is replayed, in the order that it has there. Transactions are the exception: what
-was written in them is replayed as it comes, since it depends on how they ended.
+was written in them is replayed as it comes, since it depends on how they ended, and while one is
+open so is what removes a key, since that takes along what the transaction holds of it.
 
 Records that this node does not know (of later versions, of coordinators that it has not, or put
 there by somebody else) stay in the log; they are passed over, and counted.
@@ -73,13 +74,15 @@ def load(
 
 
 class _Loader:
-    """`_latest` has the last value of each key that is not replayed yet, oldest first."""
+    """`_latest` has the last value of each key that is not replayed yet, oldest first; `_open` the
+    producers whose transactions have not ended."""
 
     def __init__(self, topic: CoordinatorTopic, state: State, progress: Loading) -> None:
         self._topic = topic
         self._state = state
         self._progress = progress
         self._latest: dict[bytes | None, bytes | None] = {}
+        self._open: set[int] = set()
 
     def take(self, run: Run, data: bytes) -> None:
         table, stride, progress = run.table, kernel.STRIDE, self._progress
@@ -115,12 +118,23 @@ class _Loader:
     def _note(self, records: list[Fields]) -> None:
         self._progress.records += len(records)
         keys = [each[2] for each in records]
-        values = dict(zip(keys, [each[3] for each in records], strict=True))
+        values = [each[3] for each in records]
+        start = 0
+        if self._open:
+            for at, value in enumerate(values, 1):
+                if value is None:
+                    self._keep(keys[start:at], values[start:at])
+                    self.settle()
+                    start = at
+        self._keep(keys[start:], values[start:])
+
+    def _keep(self, keys: list[bytes | None], values: list[bytes | None]) -> None:
+        last = dict(zip(keys, values, strict=True))
         latest = self._latest
         # Keys in the order of their last records, made by what is quick.
         for key in reversed(dict.fromkeys(reversed(keys))):
             latest.pop(key, None)
-            latest[key] = values[key]
+            latest[key] = last[key]
 
     def _in_transaction(self, batch: Batch) -> None:
         producer = Producer(batch.producer_id, batch.producer_epoch)
@@ -128,9 +142,11 @@ class _Loader:
             if batch.is_control:
                 kind = read_control(record).type
                 if kind in (ControlType.COMMIT, ControlType.ABORT):
+                    self._open.discard(producer.id)
                     self._state.end_transaction(producer, is_committed=kind == ControlType.COMMIT)
                 continue
             self._progress.records += 1
+            self._open.add(producer.id)
             change = None
             if record.key is not None:
                 change = _change(self._topic, record.key, record.value)

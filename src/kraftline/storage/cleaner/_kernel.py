@@ -3,7 +3,8 @@ again without the records that go.
 
 Cython in pure-Python mode, as `records/_kernel.py`, whose tables of batches it reads: compiled
 where there is a C compiler, the same file interpreted where there is none; import it through
-`kernel.py`. Every call handles a run of batches whose records were measured before, and checks
+`kernel.py`. Varints are read as there by functions of its own: a compiled module cannot inline
+those of another. Every call handles a run of batches whose records were measured before, and checks
 bounds again.
 
 The map is an array of slots, three numbers each: both halves of a key's hash of 128 bits, and the
@@ -57,6 +58,12 @@ _TOMBSTONES = cython.declare(cython.longlong, 1)  # that are kept
 _KEYLESS = cython.declare(cython.longlong, 2)
 _FIRST = cython.declare(cython.longlong, 3)  # the number of its first record in `keep`
 _FOUND = cython.declare(cython.longlong, 4)
+
+# What `found` holds of one record: both halves of its key's hash come first.
+_DELTA = cython.declare(cython.longlong, 2)
+_KEY = cython.declare(cython.longlong, 3)
+_KEY_SIZE = cython.declare(cython.longlong, 4)
+SCRATCH = 5
 
 ASK = _ASK
 ASK_DELETES = _ASK_DELETES
@@ -132,6 +139,50 @@ def _narrow(value: cython.longlong) -> cython.longlong:
     if value >= 0:
         return value & 0x7FFFFFFF
     return -((-1 - value) & 0x7FFFFFFF) - 1
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _head(
+    buf: cython.const[cython.uchar][::1],
+    pos: cython.longlong,
+    end: cython.longlong,
+    found: cython.longlong[::1],
+) -> cython.longlong:
+    """Where the record at `pos` ends, 0 when it is cut; its offset's delta and its key go into
+    `found`. A key of null has a negative size."""
+    size: cython.longlong
+    stop: cython.longlong
+    n: cython.longlong = _varlen(buf, pos, end, 5)
+    if n == 0:
+        return 0
+    size = _narrow(_varnum(buf, pos, n))
+    pos += n
+    if size < 6 or size > end - pos:
+        return 0
+    stop = pos + size
+    pos += 1
+    n = _varlen(buf, pos, stop, 10)  # the timestamp's delta
+    if n == 0:
+        return 0
+    pos += n
+    n = _varlen(buf, pos, stop, 5)
+    if n == 0:
+        return 0
+    found[_DELTA] = _narrow(_varnum(buf, pos, n))
+    pos += n
+    n = _varlen(buf, pos, stop, 5)
+    if n == 0:
+        return 0
+    size = _narrow(_varnum(buf, pos, n))
+    pos += n
+    if size > stop - pos:
+        return 0
+    found[_KEY] = pos
+    found[_KEY_SIZE] = size
+    return stop
 
 
 @cython.cfunc
@@ -476,31 +527,12 @@ def note(
                 end = table[t + _BODY_END]
                 for i in range(table[t + _COUNT]):
                     code = 1
-                    n = _varlen(buf, pos, end, 5)
-                    if n == 0:
+                    stop = _head(buf, pos, end, found)
+                    if stop == 0:
                         break
-                    size = _narrow(_varnum(buf, pos, n))
-                    pos += n
-                    if size < 6 or size > end - pos:
-                        break
-                    stop = pos + size
-                    pos += 1
-                    n = _varlen(buf, pos, stop, 10)
-                    if n == 0:
-                        break
-                    pos += n
-                    n = _varlen(buf, pos, stop, 5)
-                    if n == 0:
-                        break
-                    offset = table[t + _BASE_OFFSET] + _narrow(_varnum(buf, pos, n))
-                    pos += n
-                    n = _varlen(buf, pos, stop, 5)
-                    if n == 0:
-                        break
-                    size = _narrow(_varnum(buf, pos, n))
-                    pos += n
-                    if size > stop - pos:
-                        break
+                    offset = table[t + _BASE_OFFSET] + found[_DELTA]
+                    pos = found[_KEY]
+                    size = found[_KEY_SIZE]
                     if size >= 0 and offset >= start:
                         if entries >= most:
                             code = 2
@@ -604,31 +636,12 @@ def judge(
                 code = 1
                 if record >= room:
                     break
-                n = _varlen(buf, pos, end, 5)
-                if n == 0:
+                stop = _head(buf, pos, end, found)
+                if stop == 0:
                     break
-                size = _narrow(_varnum(buf, pos, n))
-                pos += n
-                if size < 6 or size > end - pos:
-                    break
-                stop = pos + size
-                pos += 1
-                n = _varlen(buf, pos, stop, 10)
-                if n == 0:
-                    break
-                pos += n
-                n = _varlen(buf, pos, stop, 5)
-                if n == 0:
-                    break
-                offset = table[t + _BASE_OFFSET] + _narrow(_varnum(buf, pos, n))
-                pos += n
-                n = _varlen(buf, pos, stop, 5)
-                if n == 0:
-                    break
-                size = _narrow(_varnum(buf, pos, n))
-                pos += n
-                if size > stop - pos:
-                    break
+                offset = table[t + _BASE_OFFSET] + found[_DELTA]
+                pos = found[_KEY]
+                size = found[_KEY_SIZE]
                 key = pos
                 if size > 0:
                     pos += size

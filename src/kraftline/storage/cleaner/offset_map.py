@@ -38,7 +38,7 @@ class OffsetMap:
         self._seed = array("q", os.urandom(16))
         self._slots = _memory(0)
         self._state = array("q", (0, -1, 0))
-        self._hash = array("q", (0, 0))
+        self._scratch = array("q", bytes(8 * kernel.SCRATCH))
 
     def __len__(self) -> int:
         return int(self._state[kernel.ENTRIES])
@@ -78,7 +78,7 @@ class OffsetMap:
                 slots // 2 if slots < self.capacity else -1,
                 self._seed,
                 self._state,
-                self._hash,
+                self._scratch,
             )
             self.is_full = bool(self._state[kernel.IS_FULL])
             if self.is_full or first == group.last:
@@ -91,7 +91,7 @@ class OffsetMap:
         """Make room for so many keys more, in comfort where the memory allows."""
         wanted = max(_GROWTH * len(self._slots) // 3, 2 * (len(self) + more))
         larger = _memory(min(self.capacity, wanted))
-        kernel.rehash(self._slots, larger, self._hash)
+        kernel.rehash(self._slots, larger, self._scratch)
         self._slots = larger
 
     def judge(self, run: Run, group: Group, how: bytes | bytearray, verdict: Verdict) -> None:
@@ -108,7 +108,7 @@ class OffsetMap:
             verdict.keep,
             verdict.records,
             verdict.found,
-            self._hash,
+            self._scratch,
         )
 
 
