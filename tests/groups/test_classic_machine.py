@@ -19,6 +19,7 @@ from kraftline.controller.refusal import Refusal
 from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.schema.api.heartbeat import HeartbeatRequest
 from kraftline.schema.api.leave_group import MemberIdentity
+from tests.effort import rounds
 from tests.groups.memory import MemoryShard, VirtualLoop, started
 from tests.groups.states import config_of, loaded_from, told
 from tests.groups.telling import joining, syncing
@@ -317,7 +318,7 @@ async def _later(work: Any) -> Any:
 
 TestClassicGroup = ClassicGroupMachine.TestCase
 TestClassicGroup.settings = settings(
-    max_examples=60,
+    max_examples=rounds(60),
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

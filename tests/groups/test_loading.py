@@ -30,6 +30,7 @@ from kraftline.schema.coordinator.group.legacy_offset_commit import (
 )
 from kraftline.schema.types import ZERO
 from kraftline.schema.uuids import Uuid
+from tests.effort import rounds
 from tests.groups.states import NOW, empty_state, loaded_from, told
 
 GROUPS = st.sampled_from(["a", "b", "group with ü"])
@@ -105,7 +106,7 @@ def _batch(changes: list[Change], at: int, **fields: Any) -> bytes:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=rounds(150), deadline=None)
 @given(STEPS, st.sampled_from([Codec.NONE, Codec.NONE, Codec.GZIP, Codec.ZSTD]))
 def test_loading_equals_replaying_every_record(steps: list[Any], codec: Codec) -> None:
     expected = empty_state()

@@ -508,7 +508,6 @@ def note(
     end: cython.longlong
     stop: cython.longlong
     i: cython.longlong
-    n: cython.longlong
     size: cython.longlong
     offset: cython.longlong
     s: cython.longlong
