@@ -7,6 +7,7 @@ of a quarter of the size, and questions to the lake from the command line. No ri
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -133,6 +134,7 @@ def work(root: Path, records: int) -> dict:  # type: ignore[type-arg]  # JSON
             with whole.open("rb") as source, (place / SEGMENT).open("ab") as log:
                 source.seek(cut or 0)
                 log.write(source.read())
+        os.sync()  # what one run wrote is not another's to wait for
         started = time.perf_counter()
         outcome = build(spark, [str(place)], str(lake), cluster_id=_CLUSTER, progress=note)
         found[run] = time.perf_counter() - started

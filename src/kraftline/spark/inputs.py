@@ -1,7 +1,8 @@
 """From the paths that a person gives to Kafka's files: what each is, whose, how large, how old.
 
 Paths are local, globs, or URLs of any storage that fsspec knows. Only names, sizes and
-`meta.properties` are looked at here; what is in the files, tasks read.
+`meta.properties` are looked at here; what is in the files, tasks read. fsspec takes long to import,
+and is, once it has something to open.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, BinaryIO, Final, NamedTuple
 
-import fsspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -114,6 +114,8 @@ def is_local(path: str) -> bool:
 @contextmanager
 def opened(path: str) -> Iterator[BinaryIO]:
     """An input for reading, wherever it is; NotKafka, in plain words, where that fails."""
+    import fsspec
+
     try:
         with fsspec.open(path, "rb") as file:
             yield file
@@ -198,6 +200,8 @@ def _modified(info: dict[str, Any]) -> int:
 
 
 def _expand(path: str) -> list[_Place]:
+    import fsspec
+
     try:
         system, root = fsspec.core.url_to_fs(path)
     except ImportError as error:

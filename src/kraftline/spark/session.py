@@ -24,6 +24,8 @@ SETTINGS: Final = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.adaptive.enabled": "true",
+    # Between a JVM and its Pythons; over TCP a task's first bytes take tens of milliseconds.
+    "spark.python.unix.domain.socket.enabled": "true",
     # Where in Python a column was made, for messages: two thirds of all calls to the JVM.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.log.level": "ERROR",

@@ -32,6 +32,8 @@ Codes: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
 # More news than this is not told apart: most partitions have some then.
 _MANY: Final = 2_000_000
 _SPREAD: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
+_HEAD_BITS: Final = 20
+_BEHIND_HEAD: Final = np.uint64(64 - _HEAD_BITS)
 _GROWN, _CHANGED, _PARTITION = range(3)
 _HEARD: Final = pa.schema([pa.field("what", pa.int32()), pa.field("code", pa.int64())])
 
@@ -46,11 +48,11 @@ class News(Struct, frozen=True):
 
     def of_rows(self, cluster_id: str, rows: pa.Table) -> Flags:
         """Whether there may be news of each row's partition."""
-        topics = topic_codes(cluster_id, rows.column("topic_id"))
-        numbers = rows.column("partition").to_numpy().astype(np.uint64)
-        found: Flags = _in(topics, self.changed)
-        found &= _in(_partition_codes(topics, numbers), self.partitions)
-        found |= ~_in(topics, self.quiet)
+        codes, of_row = _coded(cluster_id, rows.column("topic_id"))
+        found: Flags = ~_in(codes, self.quiet)[of_row]
+        maybe = np.flatnonzero(~found & _in(codes, self.changed)[of_row])
+        numbers = rows.column("partition").to_numpy()[maybe].astype(np.uint64)
+        found[maybe] = _in(_partition_codes(codes[of_row[maybe]], numbers), self.partitions)
         return found
 
     def of_topics(self, topics: pa.Table) -> pa.Table:
@@ -127,6 +129,14 @@ def _codes(what: int, codes: Codes) -> pa.RecordBatch:
 
 def topic_codes(cluster_id: str, ids: pa.Array | pa.ChunkedArray) -> Codes:
     """A number for each topic."""
+    codes, of_row = _coded(cluster_id, ids)
+    return codes[of_row]
+
+
+def _coded(
+    cluster_id: str, ids: pa.Array | pa.ChunkedArray
+) -> tuple[Codes, np.ndarray[tuple[int], np.dtype[np.int32]]]:
+    """The numbers of topics, each once, and which of them every row has."""
     whole = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
     coded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
     key = cluster_id.encode()[:64]  # two clusters that share it share some news
@@ -134,8 +144,7 @@ def topic_codes(cluster_id: str, ids: pa.Array | pa.ChunkedArray) -> Codes:
         int.from_bytes(blake2b(name.encode(), digest_size=8, key=key).digest(), "big")
         for name in coded.dictionary.to_pylist()
     ]
-    found: Codes = np.array(numbers, np.uint64)[coded.indices.to_numpy()]
-    return found
+    return np.array(numbers, np.uint64), coded.indices.to_numpy()
 
 
 def _partition_codes(topics: Codes, numbers: Codes) -> Codes:
@@ -148,6 +157,11 @@ def _in(codes: Codes, among: Codes) -> Flags:
     """Whether each is one of some sorted numbers."""
     if not len(among):
         return np.zeros(len(codes), bool)
-    at = np.minimum(np.searchsorted(among, codes), len(among) - 1)
-    found: Flags = among[at] == codes
+    heads = np.zeros(1 << _HEAD_BITS, bool)
+    heads[among >> _BEHIND_HEAD] = True
+    found: Flags = heads[codes >> _BEHIND_HEAD]
+    # Mostly that has told it already.
+    maybe = np.flatnonzero(found)
+    at = np.minimum(np.searchsorted(among, codes[maybe]), len(among) - 1)
+    found[maybe] = among[at] == codes[maybe]
     return found

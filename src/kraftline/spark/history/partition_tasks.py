@@ -73,8 +73,8 @@ def write_partitions(
         yield pa.RecordBatch.from_arrays([pa.array(said, pa.binary())], ["said"])
 
     frame = _chunks(spark, _Reading(root, count, news), [*mine, *going_on], topics)
-    tasks = max(slots, rows // _TASK_ROWS)
-    brought = frame.repartition(tasks, "bucket").sortWithinPartitions("bucket")
+    tasks = slots * max(1, rows // _TASK_ROWS // slots)
+    brought = frame.repartitionById(tasks, "bucket").sortWithinPartitions("bucket")
     with in_words(root):
         said = brought.mapInArrow(write, "said binary").toArrow()
     known.unpersist()

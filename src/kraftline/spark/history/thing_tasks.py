@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from kraftline.lake.files import open_for_reading
 from kraftline.lake.tables import TABLES
+from kraftline.metadata.loader.replay import without_collector
 from kraftline.spark.history import exchange
 from kraftline.spark.history.around import Around
 from kraftline.spark.history.effects import CONTROLS, Logged
@@ -115,7 +116,7 @@ def write_things(
 
 def _things(shares: Sequence[_Share], root: str) -> Iterator[pa.RecordBatch]:
     said: list[dict[str, Any]] = []
-    with tables_out(root) as out:
+    with without_collector(), tables_out(root) as out:
         for share in shares:
             rows = Rows(share.cluster_id, out)
             around, topics = _replayed(share, root, rows)

@@ -2,6 +2,9 @@
 
 A timestamp that a record does not have (-1), or that no calendar has, is null. What is null in
 Kafka is null here; other fields that a format lacks are -1, as Kafka's clients show them.
+
+`pyarrow.compute` is imported where rows are made: before any are, Spark starts a fresh Python for
+each step of its planning, and there it would only take time.
 """
 
 from __future__ import annotations
@@ -10,7 +13,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -168,6 +170,8 @@ class Columns:
 
     def _named(self, numbers: pa.Array, names: Sequence[str], shift: int) -> pa.Array:
         """Kafka's numbers as words; mostly all records of a run have the same."""
+        import pyarrow.compute as pc
+
         if len(numbers) == 0:
             return pa.array([], pa.string())
         extremes = pc.min_max(numbers)
@@ -180,6 +184,8 @@ class Columns:
 
 def within(found: pa.RecordBatch, bounds: Bounds) -> pa.RecordBatch:
     """Without the records of the batches at the edges that are out of bounds."""
+    import pyarrow.compute as pc
+
     offsets, times = found.column("offset"), found.column("timestamp")
     tests = []
     if bounds.start_offset:
@@ -202,6 +208,8 @@ def within(found: pa.RecordBatch, bounds: Bounds) -> pa.RecordBatch:
 
 def timestamps(times: pa.Array) -> pa.Array:
     """Milliseconds as Spark's timestamps; null where there is none or no calendar has it."""
+    import pyarrow.compute as pc
+
     if len(times) == 0:
         return pa.array([], _SIMPLE["timestamp"])
     extremes = pc.min_max(times)
@@ -213,6 +221,8 @@ def timestamps(times: pa.Array) -> pa.Array:
 
 def _headers(headers: pa.Array, kind: pa.DataType) -> pa.Array:
     """The same memory under the type that is asked: only what may be null differs."""
+    import pyarrow.compute as pc
+
     entries = headers.flatten()
     struct = kind.value_type
     fields = [struct.field(i) for i in range(struct.num_fields)]

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from typing import Final
 
-import fsspec
 from msgspec import Struct
 
 from kraftline.errors import NotKafka
@@ -87,6 +86,8 @@ def whole_log(log: PartitionLog) -> PartitionLog:
 
 def companions(directory: str) -> dict[SegmentFileName, str]:
     """The files of segments in a directory that are in use, by name: logs, indexes, snapshots."""
+    import fsspec
+
     system, root = fsspec.core.url_to_fs(directory)
     try:
         names = [posixpath.basename(path) for path in system.ls(root, detail=False)]

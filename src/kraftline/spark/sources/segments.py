@@ -6,6 +6,9 @@ Paths are segments, partition or log directories, globs or URLs. Spark asks a Py
 its columns, whatever a query needs: `.schema("offset long, value binary")` reads only those.
 Options: `topics`, `startOffset`, `endOffset`, `startTime`, `endTime`, `decode`, `isolation`,
 `onDamage`, `splitBytes`, and for streams `maxRecordsPerTrigger`.
+
+What only some queries need is imported by those: Spark starts a fresh Python for each step of its
+planning.
 """
 
 from __future__ import annotations
@@ -18,14 +21,12 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
-from kraftline.spark.sources.isolation import committed
 from kraftline.spark.sources.pushdown import narrowed
 from kraftline.spark.sources.segment_columns import RECORD, Columns, checked
 from kraftline.spark.sources.segment_logs import PartitionLog, find_logs
 from kraftline.spark.sources.segment_options import SegmentOptions, parse_options
 from kraftline.spark.sources.segment_reading import OnDamage, runs_of
 from kraftline.spark.sources.splits import Bounds, Piece, Split, piece_of, plan_splits
-from kraftline.spark.sources.typed import Typed, internal_topic, typed_fields
 from kraftline.storage.segment import Damage
 
 if TYPE_CHECKING:
@@ -57,6 +58,10 @@ class KafkaSegments(DataSource):
 
 def offered(options: SegmentOptions) -> StructType:
     """All columns there are under these options."""
+    if options.decode == "none":
+        return RECORD
+    from kraftline.spark.sources.typed import typed_fields
+
     return StructType([*RECORD, *typed_fields(options.decode)])
 
 
@@ -85,8 +90,11 @@ def plan(options: SegmentOptions) -> list[Split]:
 
 
 def wanted_logs(options: SegmentOptions) -> list[PartitionLog]:
-    internal = internal_topic(options.decode)
-    topics = options.topics or ((internal,) if internal is not None else ())
+    topics = options.topics
+    if not topics and options.decode != "none":
+        from kraftline.spark.sources.typed import internal_topic
+
+        topics = (internal_topic(options.decode),)
     return [
         log
         for log in find_logs(options.paths, topics)
@@ -105,7 +113,11 @@ def pieces_of(log: PartitionLog, options: SegmentOptions) -> list[Piece]:
     )
     found = [piece_of(log, segment, bounds) for segment in log.segments]
     pieces = [piece for piece in found if piece is not None]
-    return committed(log, pieces) if options.committed and pieces else pieces
+    if not options.committed or not pieces:
+        return pieces
+    from kraftline.spark.sources.isolation import committed
+
+    return committed(log, pieces)
 
 
 def read_split(
@@ -114,7 +126,11 @@ def read_split(
     """The rows of one split; in a task."""
     if not isinstance(partition, Split):  # there was nothing to plan
         return
-    typed = None if options.decode == "none" else Typed(options.decode)
+    typed = None
+    if options.decode != "none":
+        from kraftline.spark.sources.typed import Typed
+
+        typed = Typed(options.decode)
     columns = Columns(schema, typed)
     on_damage = log_damage if options.skip_damage else raise_damage
     yield from _large_enough(_batches(partition.pieces, columns, on_damage))

@@ -57,14 +57,12 @@ _KEYS_KEPT: Final = 100_000  # the same groups and partitions come again and aga
 
 def typed_fields(decode: str) -> tuple[StructField, ...]:
     """The columns that a way of decoding adds."""
-    if decode == "none":
-        return ()
     return (*_PAYLOADS, *_OFFSETS) if decode == "offsets" else _PAYLOADS
 
 
-def internal_topic(decode: str) -> str | None:
+def internal_topic(decode: str) -> str:
     """The topic whose records a way of decoding understands."""
-    return _TOPICS[decode].name if decode in _TOPICS else None
+    return _TOPICS[decode].name
 
 
 class _Key(msgspec.Struct, frozen=True):
