@@ -219,6 +219,23 @@ BOMBS: dict[str, Callable[[], bytes]] = {
 }
 
 
+def test_one_flipped_bit_among_many_batches_is_found(kernel: ModuleType) -> None:
+    one = build_batch([Record(0, 0, b"key", b"value" * 20)])
+    count = 40
+    rng = random.Random(7)
+    for _ in range(50):
+        data = bytearray(one * count)
+        row, at = rng.randrange(count), rng.randrange(21, len(one))
+        data[row * len(one) + at] ^= 1 << rng.randrange(8)
+        found: list[BadData] = []
+        run = runs.prepare(data, position=1000, on_error=found.append)
+        assert [each.position for each in found] == [1000 + row * len(one)]
+        assert run.records == count - 1
+        assert run.end == len(data)
+        with pytest.raises(BadData, match="checksum"):
+            runs.prepare(data)
+
+
 @pytest.mark.parametrize("name", BOMBS)
 def test_bombs_are_refused_within_the_limit(name: str) -> None:
     codec = next(c for c in Codec if c.name.lower() in name)

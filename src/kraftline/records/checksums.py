@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from functools import cache
 
 import google_crc32c
 
@@ -23,3 +24,18 @@ def sound_until(buffer: bytes | memoryview, start: int, end: int) -> int:
             return start
         start = stop
     return end
+
+
+@cache
+def function_of_c() -> int:
+    """The address of the function behind `google_crc32c.value`, for kernels that let other threads
+    run; 0 where it is not to be had."""
+    import ctypes
+
+    try:
+        from google_crc32c import _crc32c
+
+        found = ctypes.CDLL(_crc32c.__file__).crc32c_value
+    except (ImportError, OSError, AttributeError):
+        return 0
+    return ctypes.cast(found, ctypes.c_void_p).value or 0

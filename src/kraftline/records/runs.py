@@ -15,6 +15,7 @@ import google_crc32c
 
 from kraftline.errors import BadData, Corrupt
 from kraftline.records.batch import codec_of
+from kraftline.records.checksums import function_of_c
 from kraftline.records.compression import DEFAULT_LIMIT, Scratch, decompress_behind
 from kraftline.records.framing import as_view, framing_error
 from kraftline.records.kernel import active as kernel
@@ -27,6 +28,7 @@ OnError: TypeAlias = Callable[[BadData], None]
 Fields: TypeAlias = tuple[int, int, bytes | None, bytes | None, tuple[Header, ...], int]
 
 _FIRST_ROWS = 512
+_FEW_ROWS = 8  # are not worth looking for a function of C
 
 
 class Group(NamedTuple):
@@ -85,7 +87,12 @@ def prepare(
         problem = framing_error(view, at, stop, why, position + at)
     framed = at
     allowed = float("inf") if budget is None else budget
-    good, at = _open(view, table, rows, at, position, check_crc, on_error, limit, scratch, allowed)
+    if at - start <= allowed and _are_plain(view, table, rows, position, check_crc):
+        good = [(False, 0, rows)]
+    else:
+        good, at = _open(
+            view, table, rows, at, position, check_crc, on_error, limit, scratch, allowed
+        )
     totals = array("q", bytes(8 * kernel.TOTALS))
     groups: list[Group] = []
     for inside, first, last in good:
@@ -114,6 +121,19 @@ def _scan(
         if why != kernel.TABLE_FULL or enough:
             return table, rows, at, why
         table = table + array("q", bytes(3 * 8 * len(table)))
+
+
+def _are_plain(
+    view: memoryview, table: array[int], rows: int, position: int, check_crc: bool
+) -> bool:
+    """Whether nothing has to be uncompressed or complained about, where that can be told for all at
+    once, in a time in which other threads run."""
+    if not kernel.COMPILED or rows < _FEW_ROWS:
+        return False
+    function = function_of_c() if check_crc else 0
+    if check_crc and not function:
+        return False
+    return bool(kernel.are_plain(view, table, rows, position, function))
 
 
 def _open(
