@@ -20,5 +20,6 @@ def test_decisions_are_kafkas(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["reassignments", *(pytest.param(n, marks=pytest.mark.soak) for n in list(STORIES)[1:])]
 )
+@pytest.mark.soak
 def test_kafka_still_decides_so(name: str, tmp_path: Path) -> None:
     hold_equal(by_kafka(name, tmp_path / "kafka"), read(FILE)[name])

@@ -21,6 +21,7 @@ def test_decisions_are_kafkas(name: str, tmp_path: Path) -> None:
     hold_equal(brokers_by_us(tmp_path / "data", telling), read(FILE)[name])
 
 
+@pytest.mark.soak
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", ["every rule", pytest.param("silence", marks=pytest.mark.soak)])
 def test_kafka_still_decides_so(name: str, tmp_path: Path) -> None:

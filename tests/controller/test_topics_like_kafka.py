@@ -21,6 +21,7 @@ def test_answers_and_records_are_kafkas(tmp_path: Path) -> None:
     hold_equal(topics_by_us(tmp_path / "data"), read(FILE)["topics"])
 
 
+@pytest.mark.soak
 @pytest.mark.oracle
 def test_kafka_still_answers_so(tmp_path: Path) -> None:
     hold_equal(by_kafka("topics", tmp_path / "kafka"), read(FILE)["topics"])

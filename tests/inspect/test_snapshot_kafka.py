@@ -227,6 +227,7 @@ def test_one_node_goes_on_alone_after_its_quorum_is_lost(tmp_path: Path, keep: b
         assert '"id": 2' not in said
 
 
+@pytest.mark.soak
 def test_kafkas_tools_read_what_is_written(tmp_path: Path) -> None:
     with ImageOracle() as oracle:
         for number, node in enumerate(sorted(FIXTURES.glob("*/data/*/__cluster_metadata-0"))):

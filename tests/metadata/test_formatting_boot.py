@@ -84,6 +84,7 @@ def test_standalone_node_starts_and_its_user_logs_in(tmp_path: Path) -> None:
         check_directories(log_dirs, log_dirs[0], node_id=1, cluster_id=kafka.cluster_id)
 
 
+@pytest.mark.soak
 def test_static_quorum_of_the_oldest_version_starts(tmp_path: Path) -> None:
     with Formatted(tmp_path, format_args=["--release-version", "3.3-IV3"]) as kafka:
         kafka.start()
@@ -126,6 +127,7 @@ def test_dynamic_quorum_of_3_9_starts(tmp_path: Path) -> None:
         kafka.start()
 
 
+@pytest.mark.soak
 def test_without_a_seed_kafka_begins_with_its_default(tmp_path: Path) -> None:
     with Formatted(tmp_path, dynamic=True, format_args=["--standalone"]) as kafka:
         (kafka.data(1) / "bootstrap.checkpoint").unlink()
@@ -135,6 +137,7 @@ def test_without_a_seed_kafka_begins_with_its_default(tmp_path: Path) -> None:
         assert seeds == list(default_bootstrap().records)
 
 
+@pytest.mark.soak
 def test_fixture_is_what_kafka_does_today(tmp_path: Path) -> None:
     kept = outcomes()
     with StorageTool() as tool:

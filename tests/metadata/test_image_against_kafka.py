@@ -176,6 +176,7 @@ def test_image_of_a_snapshot_is_kafkas(directory: Path) -> None:
             assert digest(written(image)) == line["digest"], line["snapshot"]
 
 
+@pytest.mark.soak
 @pytest.mark.oracle
 def test_fixture_is_what_kafka_says_today(oracle: ImageOracle) -> None:
     for directory in DIRECTORIES:

@@ -194,6 +194,7 @@ def test_kafka_starts_on_what_only_we_have_started(tmp_path: Path, dynamic: bool
         assert_healthy(data)
 
 
+@pytest.mark.soak
 @quorums
 def test_kafka_starts_on_a_log_that_begins_with_our_snapshot(tmp_path: Path, dynamic: bool) -> None:
     with KraftCluster(tmp_path, dynamic=dynamic) as kafka:
