@@ -25,6 +25,7 @@ from kraftline.storage.names import base_offset_of
 ENTRY = 8
 # Kafka's default is 10 MiB; this is a segment of 1 GiB with an entry every 64 bytes.
 MAX_SIZE = 128 * 1024 * 1024
+_BLOCK = 64 * 1024
 
 
 class OffsetEntry(msgspec.Struct, frozen=True, gc=False):
@@ -68,24 +69,38 @@ def read_offset_index(
             file=file,
             position=len(data) - len(data) % ENTRY,
         )
-    both = array("i", data)
+    both = array("i", without_zeros(data, ENTRY))
     if sys.byteorder == "little":
         both.byteswap()
     relative, positions = both[0::2], both[1::2]
     count = end_of_entries(relative)
     if count == 1 and relative[0] == 0 and positions[0] == 0:
         count = 0
-    if data.count(0, count * ENTRY) != len(data) - count * ENTRY:
-        raise Corrupt(
-            "entries follow the end of the index",
-            file=file,
-            position=count * ENTRY,
-            hint="Kafka rebuilds an index that it finds in this state",
-        )
-    relative, positions = relative[:count], positions[:count]
+    check_end(count, len(relative), ENTRY, file)
     check_rising(relative, "relative offset", ENTRY, file)
     check_rising(positions, "position", ENTRY, file)
     return OffsetIndex(base_offset, relative, positions, len(data) - count * ENTRY)
+
+
+def without_zeros(data: bytes, entry: int) -> bytes:
+    """Without the preallocated end: up to the last entry in which there is something."""
+    end = len(data)
+    while end and data[max(0, end - _BLOCK) : end] == bytes(min(end, _BLOCK)):
+        end = max(0, end - _BLOCK)
+    last = max(0, end - _BLOCK)
+    kept = last + len(data[last:end].rstrip(b"\0"))
+    return data[: -(-kept // entry) * entry]
+
+
+def check_end(count: int, slots: int, entry: int, file: str | None) -> None:
+    """Corrupt where there is more than the entries."""
+    if count != slots:
+        raise Corrupt(
+            "entries follow the end of the index",
+            file=file,
+            position=count * entry,
+            hint="Kafka rebuilds an index that it finds in this state",
+        )
 
 
 def end_of_entries(relative_offsets: array[int]) -> int:

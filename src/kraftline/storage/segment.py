@@ -11,7 +11,7 @@ import enum
 import os
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import NamedTuple, Self, TypeVar
 
@@ -252,8 +252,14 @@ class SegmentReader:
 
     def boundary(self, position: int) -> int:
         """The first batch boundary at or after a position, so that a file can be read in parts."""
-        start = 0
+        return self.boundaries([position])[0]
+
+    def boundaries(self, positions: Iterable[int]) -> list[int]:
         index = self._companion(FileKind.OFFSET_INDEX, offset_index.read_offset_index)
+        return [self._boundary(position, index) for position in positions]
+
+    def _boundary(self, position: int, index: offset_index.OffsetIndex | None) -> int:
+        start = 0
         if index is not None:
             slot = bisect_right(index.positions, position) - 1
             if slot >= 0 and self._is_batch(index.positions[slot]):

@@ -18,7 +18,13 @@ import msgspec
 from kraftline.errors import Corrupt
 from kraftline.storage.files import Path, Source, load, write_aside
 from kraftline.storage.names import base_offset_of
-from kraftline.storage.offset_index import MAX_SIZE, check_rising, end_of_entries
+from kraftline.storage.offset_index import (
+    MAX_SIZE,
+    check_end,
+    check_rising,
+    end_of_entries,
+    without_zeros,
+)
 
 ENTRY = 12
 NO_TIMESTAMP = -1
@@ -59,18 +65,12 @@ def read_time_index(
             file=file,
             position=len(data) - len(data) % ENTRY,
         )
-    timestamps, relative = _columns(data)
+    is_one = len(data) == ENTRY
+    timestamps, relative = _columns(data if is_one else without_zeros(data, ENTRY))
     count = end_of_entries(relative)
-    if count == 1 and len(data) > ENTRY and timestamps[0] == 0 and relative[0] == 0:
+    if count == 1 and not is_one and timestamps[0] == 0 and relative[0] == 0:
         count = 0
-    if data.count(0, count * ENTRY) != len(data) - count * ENTRY:
-        raise Corrupt(
-            "entries follow the end of the index",
-            file=file,
-            position=count * ENTRY,
-            hint="Kafka rebuilds an index that it finds in this state",
-        )
-    timestamps, relative = timestamps[:count], relative[:count]
+    check_end(count, len(relative), ENTRY, file)
     check_rising(timestamps, "timestamp", ENTRY, file)
     check_rising(relative, "relative offset", ENTRY, file, equal=True)
     return TimeIndex(base_offset, timestamps, relative, len(data) - count * ENTRY)

@@ -172,7 +172,7 @@ def _boundaries(piece: Piece, wanted: list[int]) -> list[int]:
     else:
         with SegmentReader(piece.path, on_damage=_ignore) as reader:
             if index is not None and index.positions and index.positions[-1] >= wanted[0]:
-                found = [reader.boundary(position) for position in wanted]
+                found = reader.boundaries(wanted)
             else:
                 found = _walked(reader, piece, wanted)
     return [position for position in found if piece.start < position < piece.end]
