@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import re
 import secrets
+import sys
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -32,12 +34,32 @@ def kafka_settings() -> Mapping[str, object]:
 
 
 @pytest.fixture(scope="session")
-def kafka_node(kafka_settings: Mapping[str, object]) -> Iterator[NodeThread]:
+def kafka_node(
+    kafka_settings: Mapping[str, object], pytestconfig: pytest.Config
+) -> Iterator[NodeThread]:
     """A node that serves until the session ends."""
-    import kraftline
+    with ExitStack() as stack:
+        with _plain_imports(pytestconfig):
+            import kraftline
 
-    with kraftline.Node(kafka_settings) as node:
+            node = stack.enter_context(kraftline.Node(kafka_settings))
         yield node
+
+
+@contextmanager
+def _plain_imports(config: pytest.Config) -> Iterator[None]:
+    """Without pytest's own way to import: it rewrites the assertions of every package that has a
+    plugin, which takes as long as all the rest, and a node has no tests in it."""
+    hook = getattr(config.pluginmanager, "rewrite_hook", None)
+    if hook not in sys.meta_path:
+        yield
+        return
+    at = sys.meta_path.index(hook)
+    del sys.meta_path[at]
+    try:
+        yield
+    finally:
+        sys.meta_path.insert(at, hook)
 
 
 @pytest.fixture(scope="session")
