@@ -129,6 +129,16 @@ def test_a_fresh_preallocated_index_has_no_entries() -> None:
     assert len(read_time_index(bytes(PREALLOCATED // 12 * 12))) == 0
 
 
+@pytest.mark.parametrize("tail", [0, 8, 65528, 65536, 65544, 3 * 65536])
+@pytest.mark.parametrize("count", [1, 5, 8191, 8192, 8193])
+def test_what_is_preallocated_is_told_from_entries_that_end_in_zeros(count: int, tail: int) -> None:
+    # Positions are multiples of 256, so that every entry ends in a zero.
+    entries = [OffsetEntry(n, 256 * n) for n in range(1, count + 1)]
+    index = read_offset_index(format_offset_index(0, entries, zero_tail=tail), 0)
+    assert list(index) == entries
+    assert index.zero_tail == tail
+
+
 def test_one_record_of_time_zero_is_an_entry_of_a_closed_time_index() -> None:
     assert list(read_time_index(bytes(12), 5)) == [TimeEntry(0, 5)]
     assert read_time_index(bytes(12), 5).zero_tail == 0

@@ -10,6 +10,7 @@ from pathlib import Path
 
 TESTS = """
 import os
+import sys
 import time
 from confluent_kafka import Consumer, Producer, TopicPartition
 import pytest
@@ -30,6 +31,12 @@ def test_a_record_comes_back(kafka_bootstrap, kafka_topic):
 @pytest.mark.parametrize("case", ["a b", "é/x", "y" * 300])
 def test_every_test_has_its_own_topic(kafka_topic, kafka_node, case):
     assert kafka_node.node.broker.partitions.get(kafka_topic, 0).log.end_offset == 0
+
+
+def test_the_node_is_imported_as_it_is(kafka_node):
+    import kraftline.node.node
+    assert "rewrite" not in type(kraftline.node.node.__spec__.loader).__module__
+    assert any("rewrite" in type(finder).__module__ for finder in sys.meta_path)
 
 
 def test_which_node(kafka_node, record_property):
@@ -58,13 +65,13 @@ def test_pytest_finds_the_plugin_by_itself() -> None:
 
 def test_a_session_has_one_node(tmp_path: Path) -> None:
     said = run(tmp_path, "-v", "-rP")
-    assert "5 passed" in said
+    assert "6 passed" in said
     assert len(set(re.findall(r"NODE (\S+)", said))) == 1
 
 
 def test_processes_of_xdist_have_a_node_each(tmp_path: Path) -> None:
     said = run(tmp_path, "-n", "2", "--dist", "each", "-rP")
-    assert "10 passed" in said
+    assert "12 passed" in said
     nodes = re.findall(r"NODE (\S+) (\d+)", said)
     assert len(nodes) == 2
     assert len({address for address, _ in nodes}) == len({process for _, process in nodes}) == 2
@@ -80,7 +87,7 @@ def test_settings_are_a_fixture_to_override(tmp_path: Path) -> None:
     (tmp_path / "test_more.py").write_text(
         "def test_it(kafka_node):\n    assert kafka_node.node.config.whole('num.partitions') == 7\n"
     )
-    assert "6 passed" in run(tmp_path)
+    assert "7 passed" in run(tmp_path)
 
 
 def test_the_example_of_the_readme_is_a_test(tmp_path: Path) -> None:
@@ -91,7 +98,7 @@ def test_the_example_of_the_readme_is_a_test(tmp_path: Path) -> None:
         if "kafka_topic" in block
     )
     (tmp_path / "test_readme.py").write_text(example)
-    assert "6 passed" in run(tmp_path)
+    assert "7 passed" in run(tmp_path)
 
 
 def test_a_session_that_asks_for_no_node_imports_none(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -59,3 +61,14 @@ def test_small_files_share_a_split() -> None:
     splits = plan(parse_options({"path": str(NODE)}))
     assert len(splits) == 1
     assert len(splits[0].pieces) > 20
+
+
+def test_a_python_that_plans_does_not_load_what_makes_rows() -> None:
+    code = (
+        "import sys\n"
+        "import kraftline.spark.sources.segments\n"
+        "loaded = {'pyarrow.compute', 'fsspec', 'kraftline.spark.sources.typed'}\n"
+        "sys.exit(', '.join(loaded & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
