@@ -230,6 +230,30 @@ def test_what_is_not_there_is_refused(real: State, edit: Edit, why: str) -> None
     assert why in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("topic:orders:retention.ms=soon", "Invalid value soon for configuration retention.ms"),
+        ("topic:orders:min.insync.replicas=0", "Value must be at least 1"),
+        ("topic:orders:cleanup.policy=shred", "must be one of"),
+        ("broker::log.cleaner.threads=many", "Not a number of type INT"),
+        ("broker:1:listener.name.internal.max.connections=x", "Not a number of type INT"),
+        ("group:g:consumer.session.timeout.ms=x", "Not a number of type INT"),
+        ("client-metrics:m:interval.ms=x", "Not a number of type INT"),
+    ],
+)
+def test_a_value_that_no_broker_could_read_is_refused(real: State, text: str, why: str) -> None:
+    with pytest.raises(Refused) as refused:
+        edit_state(real, [parse_config(text)])
+    assert why in str(refused.value)
+
+
+def test_a_key_that_kafka_does_not_know_is_set_with_a_note(real: State) -> None:
+    edited = edit_state(real, [parse_config("topic:orders:retention.mss=1")])
+    assert edited.state.image.configs.of(TOPIC, "orders")["retention.mss"] == "1"
+    assert "did you mean retention.ms?" in edited.state.notes[-1]
+
+
 def test_a_topic_is_not_both_deleted_and_set(real: State) -> None:
     with pytest.raises(Refused, match="is to be deleted"):
         edit_state(real, [DeleteTopic("orders"), parse_config("topic:orders:retention.ms=1")])

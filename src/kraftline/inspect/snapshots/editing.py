@@ -9,6 +9,7 @@ import msgspec
 
 from kraftline.inspect.cluster.difference import difference
 from kraftline.inspect.snapshots.brokers import Orphan, Removal, Unclean, remove_replicas
+from kraftline.inspect.snapshots.config_checks import bad_value, unknown_key
 from kraftline.inspect.snapshots.edits import DeleteTopic, Edit, RemoveBroker, SetConfig
 from kraftline.inspect.snapshots.quorum import replace_voters
 from kraftline.inspect.snapshots.refusal import Refused
@@ -111,9 +112,11 @@ def _decide(
             )
         if broker in image.cluster.controllers:
             notes.append(f"node {broker} is a controller too, and stays one")
-    records += [
-        record for edit in edits if isinstance(edit, SetConfig) for record in _config(image, edit)
-    ]
+    for edit in edits:
+        if isinstance(edit, SetConfig):
+            records += _config(image, edit)
+            doubt = unknown_key(edit)
+            notes += [] if doubt is None else [doubt]
     records += [RemoveTopicRecord(topic_id=topic) for topic in deleted]
     return records, notes
 
@@ -137,6 +140,7 @@ def _problem(image: MetadataImage, edit: Edit, deleted: set[str]) -> str | None:
                     return f"there is no topic {resource.name}{_close(resource.name, image)}"
             if value is None and key not in image.configs.of(resource.type, resource.name):
                 return f"{key} is not set on {resource.name or 'all brokers'}"
+            return bad_value(edit)
     return None
 
 
