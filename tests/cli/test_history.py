@@ -191,6 +191,45 @@ def test_questions_without_an_answer(fleet: Path, arguments: tuple[str, ...], wo
     assert result.stdout == ""
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ("as-of", "partitions", "--topic", "no-such"),
+            ["partitions has nothing of topic no-such"],
+        ),
+        (("as-of", "partitions", "--broker", "99"), ["partitions has nothing of broker 99"]),
+        (("changes", "--type", "leadr"), ["changes has nothing of kind leadr", "leader.moved"]),
+        (("health", "--type", "off"), ["health has nothing of kind off", "under-replicated"]),
+    ],
+)
+def test_an_empty_answer_says_which_name_the_lake_never_heard_of(
+    lake: Path, arguments: tuple[str, ...], said: list[str]
+) -> None:
+    verb, *rest = arguments
+    result = run(verb, lake, *rest)
+    assert result.exit_code == 0
+    assert result.stdout == "none\n"
+    assert all(words in result.stderr for words in said)
+
+
+def test_an_empty_answer_about_what_is_known_says_no_more(lake: Path) -> None:
+    result = run("changes", lake, "--type", "topic", "--until", "0")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "none\n", "")
+
+
+@pytest.mark.parametrize("verb", ["changes", "health"])
+@pytest.mark.parametrize(
+    ("since", "until"), [("20", "10"), ("2026-11-15T22:30Z", "2026-11-15T22:20Z")]
+)
+def test_a_window_that_ends_before_it_begins_is_wrong_use(
+    lake: Path, verb: str, since: str, until: str
+) -> None:
+    result = run(verb, lake, "--since", since, "--until", until)
+    assert result.exit_code == 2
+    assert "since is after until" in result.stderr
+
+
 def test_offsets_in_a_gap_name_the_nearest(tmp_path: Path) -> None:
     topic = {"cluster_id": "A", "topic": "a", "topic_id": "id", **span(0)}
     rows = [covered("A", 0, 9), covered("A", 10, 19, leg=None, how="gap")]

@@ -119,6 +119,8 @@ def _table(lake: Lake, name: str, standing: Standing, chosen: Chosen, form: str)
     from kraftline.lake.tables import TABLES
 
     rows = rows_of(as_of(lake, name, standing, chosen))
+    if not rows:
+        lakes.say_unknown(lake, name, chosen)
     if form != "table":
         metadata_log.write_rows(rows, form, TABLES[name].columns.names)
         return

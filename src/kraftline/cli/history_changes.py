@@ -61,7 +61,10 @@ def command(
         from kraftline.lake.questions import changes, rows_of
 
         asked = window(lake, since, until, clusters)
-        found = changes(lake, asked, Chosen(topics, brokers, kinds))
+        chosen = Chosen(topics, brokers, kinds)
+        found = changes(lake, asked, chosen)
+        if not found.num_rows:
+            lakes.say_unknown(lake, "changes", chosen)
         if form == "table":
             _story(found, everything)
         else:

@@ -101,8 +101,11 @@ def _rows(
     from kraftline.lake.questions import difference, rows_of
     from kraftline.lake.tables import TABLES
 
-    found = difference(lake, table, before, after, Chosen(topics, brokers))
+    chosen = Chosen(topics, brokers)
+    found = difference(lake, table, before, after, chosen)
     rows = rows_of(found)
+    if not rows:
+        lakes.say_unknown(lake, table, chosen)
     if form != "table":
         metadata_log.write_rows(rows, form, found.column_names)
         return

@@ -55,7 +55,10 @@ def command(
         from kraftline.lake.questions import health, rows_of
 
         asked = window(lake, since, until, clusters)
-        found = health(lake, asked, Chosen(topics, brokers, kinds))
+        chosen = Chosen(topics, brokers, kinds)
+        found = health(lake, asked, chosen)
+        if not found.num_rows:
+            lakes.say_unknown(lake, "health", chosen)
         rows = rows_of(found)
         if form == "table":
             _text(rows)

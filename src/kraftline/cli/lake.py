@@ -14,6 +14,7 @@ from kraftline.errors import KraftlineError
 
 if TYPE_CHECKING:
     from kraftline.lake.lake import Lake
+    from kraftline.lake.queries import Chosen
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
@@ -67,6 +68,13 @@ def say(notes: Iterable[str]) -> None:
     """What to know of an answer; it is not part of it."""
     for note in notes:
         click.echo(f"kraftline: {note}", err=True)
+
+
+def say_unknown(lake: Lake, table: str, chosen: Chosen) -> None:
+    """Why an answer may be empty: what was chosen by is nowhere in the lake."""
+    from kraftline.lake.questions import never_seen
+
+    say(never_seen(lake, table, chosen))
 
 
 def write_table(columns: Mapping[str, Callable[[Any], str]], rows: Sequence[Any]) -> None:

@@ -154,6 +154,8 @@ def window(
     covered = read_coverage(lake, clusters)
     if isinstance(since, AtOffset) or isinstance(until, AtOffset):
         _one_log(covered)
+    if _is_after(since, until):
+        raise NoAnswer("the window ends before it begins: since is after until")
     asked = Window(since, until, tuple(clusters))
     if covered and not any(asked.touches(leg) for each in covered for leg in each.legs):
         known = "; ".join(f"{each.cluster_id}: {each.range}" for each in covered[:_MOST])
@@ -166,6 +168,16 @@ def window(
         if asked.touches(hole)
     ]
     return Window(since, until, tuple(clusters), tuple(notes))
+
+
+def _is_after(since: Moment | None, until: Moment | None) -> bool:
+    """Only of two alike: which offset a time has is another question."""
+    match since, until:
+        case AtOffset(offset=first), AtOffset(offset=last):
+            return first > last
+        case AtTime(time=first), AtTime(time=last):
+            return first > last
+    return False
 
 
 def _one_log(covered: Sequence[Coverage]) -> None:

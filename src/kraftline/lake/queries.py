@@ -141,6 +141,17 @@ def timeline(topic: str, clusters: Sequence[str] = (), prefix: str = "") -> str:
     )
 
 
+def any_row(table: Table, chosen: Chosen, prefix: str = "") -> str:
+    """A row, if there ever was one of that choice."""
+    where = sql.all_of(_wanted(table, chosen))
+    return f"SELECT cluster_id FROM {sql.name(prefix + table.name)} WHERE {where} LIMIT 1"
+
+
+def kinds_in(table: Table, prefix: str = "") -> str:
+    """The kinds that there are, by name."""
+    return f"SELECT DISTINCT kind FROM {sql.name(prefix + table.name)} ORDER BY kind"
+
+
 def _select(table: Table, where: str, prefix: str, order: Sequence[str] = ()) -> str:
     columns = ", ".join(map(sql.name, table.columns.names))
     return (

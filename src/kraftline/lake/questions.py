@@ -55,6 +55,26 @@ def timeline(lake: Lake, topic: str, clusters: Sequence[str] = ()) -> pa.Table:
     return lake.query(queries.timeline(topic, clusters), "changes", "health")
 
 
+def never_seen(lake: Lake, table: str, chosen: Chosen) -> list[str]:
+    """Of a choice, what no row of a table ever had: where an answer is empty, most likely somebody
+    mistyped it."""
+    found = _table(table)
+    each_alone = [
+        *((f"topic {each}", Chosen(topics=(each,))) for each in chosen.topics),
+        *((f"broker {each}", Chosen(brokers=(each,))) for each in chosen.brokers),
+        *((f"kind {each}", Chosen(kinds=(each,))) for each in chosen.kinds),
+    ]
+    said = []
+    for what, alone in each_alone:
+        if not lake.query(queries.any_row(found, alone), table).num_rows:
+            there = ""
+            if alone.kinds:
+                kinds = lake.query(queries.kinds_in(found), table)["kind"].to_pylist()
+                there = f"; there are: {', '.join(kinds) or 'none'}"
+            said.append(f"{table} has nothing of {what}, at any time{there}")
+    return said
+
+
 def rows_of(table: pa.Table) -> list[dict[str, Any]]:
     """Rows for programs: times as ISO-8601 in UTC, to the millisecond."""
     times = [field.name for field in table.schema if is_time(field)]
