@@ -101,14 +101,18 @@ def length(micros_long: int) -> str:
 
 
 class Clock(Struct, frozen=True):
-    """Writes moments as short as the window allows: the date only where it spans several."""
+    """Writes moments as short as the window allows: a date where it spans several or the moment is
+    of another one, and a year likewise."""
 
     window: Window
 
     def at(self, time: int) -> str:
-        when = moment(time)
-        clock = f"{when:%H:%M:%S}"
-        return clock if self._one_day else f"{when:%d %b} {clock}"
+        when, first, last = map(moment, (time, self.window.start, self.window.end))
+        if when.date() == first.date() == last.date():
+            return f"{when:%H:%M:%S}"
+        if when.year == first.year == last.year:
+            return f"{when:%d %b %H:%M:%S}"
+        return f"{when:%d %b %Y %H:%M:%S}"
 
     def full(self, time: int) -> str:
         return f"{moment(time):%Y-%m-%d %H:%M:%S}"
@@ -121,7 +125,3 @@ class Clock(Struct, frozen=True):
             return f"until {self.at(end)}"
         first, last = self.at(start), self.at(end)
         return f"at {first}" if first == last else f"{first} to {last}"
-
-    @property
-    def _one_day(self) -> bool:
-        return moment(self.window.start).date() == moment(self.window.end).date()
