@@ -7,12 +7,16 @@ import io
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
+import zlib
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import google_crc32c
 import pytest
 from click.testing import CliRunner, Result
 
@@ -146,6 +150,35 @@ def test_damage_is_reported_and_reading_goes_on(tmp_path: Path) -> None:
     strict = run(log, "--format", "jsonl", "--strict")
     assert strict.exit_code == 1
     assert len(strict.stdout.splitlines()) == 2
+
+
+def empty_batch_of_codec_7() -> bytes:
+    data = bytearray(batch(1)[:61])
+    data[8:12] = (len(data) - 12).to_bytes(4, "big")
+    data[21:23] = (7).to_bytes(2, "big")
+    data[57:61] = bytes(4)
+    data[17:21] = google_crc32c.value(bytes(data[21:])).to_bytes(4, "big")
+    return bytes(data)
+
+
+def message_set_that_is_no_gzip() -> bytes:
+    """A compressed wrapper of v1 at offset 1 with a right checksum."""
+    body = b"\x01\x01" + struct.pack(">qii4s", 1000, -1, 4, b"junk")
+    return struct.pack(">qiI", 1, len(body) + 4, zlib.crc32(body)) + body
+
+
+@pytest.mark.parametrize("odd", [empty_batch_of_codec_7, message_set_that_is_no_gzip])
+@pytest.mark.parametrize("bounds", [[], ["--from-offset", "1", "--to-offset", "3"]])
+def test_a_batch_that_cannot_be_decoded_costs_only_itself(
+    tmp_path: Path, odd: Callable[[], bytes], bounds: list[str]
+) -> None:
+    log = tmp_path / f"{0:020}.log"
+    log.write_bytes(batch(0) + odd() + batch(2) + batch(3))
+    result = run(log, "--format", "jsonl", *bounds)
+    assert result.exit_code == 1
+    offsets = [json.loads(line)["offset"] for line in result.stdout.splitlines()]
+    assert offsets == ([2, 3] if bounds else [0, 2, 3])
+    assert f"position {len(batch(0))}, offset 1:" in result.stderr
 
 
 def test_what_a_decoder_does_not_know_is_there_as_bytes(tmp_path: Path) -> None:

@@ -81,9 +81,10 @@ class Selection(Struct, frozen=True, kw_only=True):
     def takes_batch(self, batch: Batch) -> bool:
         if self.from_offset is not None and batch.last_offset < self.from_offset:
             return False
-        if self.to_offset is not None and batch.base_offset > self.to_offset:
-            return False
         return self.since is None or batch.max_timestamp >= self.since
+
+    def ends_before(self, offset: int) -> bool:
+        return self.to_offset is not None and self.to_offset < offset
 
     def takes_record(self, record: Record) -> bool:
         if self.from_offset is not None and record.offset < self.from_offset:
@@ -122,10 +123,10 @@ class RowMaker:
             return
         try:
             records = batch.records(check_crc=False)
+            codec = CODECS[batch.codec]
         except BadData as error:
-            self._report(batch, error, batch.base_offset)
+            self._report(batch, error, known_offset(batch))
             return
-        codec = CODECS[batch.codec]
         epoch, producer = batch.partition_leader_epoch, batch.producer_id
         producer_epoch, transactional = batch.producer_epoch, batch.is_transactional
         control = batch.is_control
@@ -165,7 +166,7 @@ class RowMaker:
         try:
             batch.check()
         except BadData as error:
-            self._report(batch, error, batch.base_offset)
+            self._report(batch, error, known_offset(batch))
         else:
             yield from self.rows(batch)
 
@@ -191,6 +192,16 @@ class RowMaker:
         )
 
 
+def is_wrapper(batch: Batch) -> bool:
+    """Whether it is a compressed message set of v0 or v1, whose header has only its last offset."""
+    return batch.magic < 2 and bool(batch.attributes & 7)
+
+
+def known_offset(batch: Batch) -> int:
+    """The first offset, where that is known without decompressing what may be damaged."""
+    return batch.last_offset if is_wrapper(batch) else batch.base_offset
+
+
 def read_rows(
     source: Source,
     selection: Selection,
@@ -205,12 +216,14 @@ def read_rows(
         start = start_position(reader, selection)
         if start is None:
             return
+        reached = 0
         for batch, position in reader.batches(start):
             if on_progress is not None:
                 on_progress(position)
-            if selection.to_offset is not None and batch.base_offset > selection.to_offset:
+            if selection.ends_before(reached if is_wrapper(batch) else batch.base_offset):
                 return
             yield from maker.rows(batch)
+            reached = batch.next_offset
 
 
 def start_position(reader: SegmentReader, selection: Selection) -> int | None:
