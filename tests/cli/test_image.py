@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -75,6 +76,14 @@ def test_wrong_use(arguments: list[str], words: str) -> None:
 def test_not_kafkas(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "nothing", NODE / "meta.properties", NODE / "orders-0"):
         assert run(path).exit_code == 2
+
+
+def test_a_snapshot_under_another_name_has_no_offset(tmp_path: Path) -> None:
+    (source,) = NODE.glob("__cluster_metadata-0/*188-*.checkpoint")
+    result = run(shutil.copy(source, tmp_path / "copy"), "--section", "brokers")
+    assert result.exit_code == 0
+    first = "The cluster as of a snapshot that names no offset, 2026-11-15 22:28:04.882Z"
+    assert result.stdout.startswith(first)
 
 
 def test_for_programs() -> None:

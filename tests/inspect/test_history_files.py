@@ -30,6 +30,7 @@ from tests.metadata.replaying import state
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 UPGRADED = FIXTURES / "upgraded_4_3" / "data" / "node-1"
 METADATA = FIXTURES / "metadata_4_3" / "data"
+FORMATTED = "00000000000000000000-0000000000.checkpoint"
 
 
 def ranges(history: History) -> list[tuple[int, int]]:
@@ -235,6 +236,36 @@ def test_a_formatted_directory_that_never_ran(tmp_path: Path) -> None:
     image = open_history([str(tmp_path)]).image()
     assert image.features.metadata_version is not None
     assert not image.cluster.brokers
+
+
+def test_a_formatted_dynamic_quorum_has_the_features_it_will_begin_with(tmp_path: Path) -> None:
+    source = METADATA / "node-1"
+    log = tmp_path / "__cluster_metadata-0"
+    log.mkdir()
+    for name in ("meta.properties", "bootstrap.checkpoint", f"{log.name}/{FORMATTED}"):
+        shutil.copy(source / name, tmp_path / name)
+    history = open_history([str(tmp_path)])
+    assert history.image().features.metadata_version is not None
+    assert ranges(history) == [(-1, -1)]
+
+
+def test_what_formatting_left_answers_for_no_offset_of_the_log(folder: Path) -> None:
+    make_snapshot(folder, 0, [VERSION], epoch=0)
+    make_segment(folder, topics(10, 10), start=10)
+    make_snapshot(folder, 10, snapshot_of(1))
+    history = open_history([str(folder)])
+    assert ranges(history) == [(9, 19)]
+    assert not history.trouble
+
+
+def test_a_snapshot_under_another_name_answers_for_its_moment_only(tmp_path: Path) -> None:
+    source = UPGRADED / "__cluster_metadata-0" / "00000000000000000240-0000000001.checkpoint"
+    copy = shutil.copy(source, tmp_path / "of-monday")
+    history = open_history([copy])
+    assert state(history.image()) == state(open_history([str(source)]).image())
+    assert history.range == "the one moment of a snapshot that names no offset"
+    with pytest.raises(Unanswerable, match="names no offset"):
+        history.image(AtOffset(0))
 
 
 @pytest.mark.parametrize("name", ["orders-0", "meta.properties"])

@@ -148,6 +148,14 @@ def test_a_formatted_directory_that_never_started_is_refused() -> None:
         state(FIXTURES / "metadata_4_3" / "data" / "node-1" / "bootstrap.checkpoint")
 
 
+def test_a_snapshot_whose_name_does_not_tell_its_end_is_refused(tmp_path: Path) -> None:
+    (source,) = (METADATA / "__cluster_metadata-0").glob("*188-*.checkpoint")
+    named = tmp_path / "mended.checkpoint"
+    named.write_bytes(source.read_bytes())
+    with pytest.raises(Refused, match=r"mended\.checkpoint: a snapshot's name says"):
+        state(named)
+
+
 def test_a_log_without_its_beginning_is_refused(tmp_path: Path) -> None:
     partition = copy(
         FIXTURES / "metadata_3_9" / "data" / "node-1" / "__cluster_metadata-0", tmp_path

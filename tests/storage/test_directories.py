@@ -257,6 +257,12 @@ def test_a_renamed_segment_is_recognised_by_its_bytes(tmp_path: Path) -> None:
     assert detect(copy.rename(tmp_path / "old.checkpoint")) is PathKind.SNAPSHOT
 
 
+def test_a_renamed_snapshot_is_recognised_by_its_bytes(tmp_path: Path) -> None:
+    for source in data_files("[0-9]*.checkpoint"):
+        copy = Path(shutil.copy(source, tmp_path / source.parts[-3]))
+        assert detect(copy) is PathKind.SNAPSHOT
+
+
 def test_what_is_not_of_kafka_is_refused_with_advice(tmp_path: Path) -> None:
     with pytest.raises(NotKafka, match="it is empty"):
         detect(tmp_path)

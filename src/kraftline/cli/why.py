@@ -42,7 +42,7 @@ def command(name: str, paths: tuple[str, ...], at: Moment | None, quick: bool, f
     """
     from kraftline.inspect.cluster.printing import COLUMNS, as_object, remarks, story_lines
     from kraftline.inspect.cluster.why import as_answer, split_name, why
-    from kraftline.inspect.history import show_time
+    from kraftline.inspect.moments import show_moment
 
     try:
         topic, partition = split_name(name)
@@ -60,8 +60,8 @@ def command(name: str, paths: tuple[str, ...], at: Moment | None, quick: bool, f
             metadata_log.write_lines(
                 [
                     *story_lines(answer.events, pen),
-                    "",
-                    pen.bold(f"At offset {answer.offset}, {show_time(answer.time)}:"),
+                    *([""] if answer.events else []),
+                    pen.bold(f"At {show_moment(answer.offset, answer.time)}:"),
                     f"  {answer.sentence}",
                     "",
                     *map(pen.dim, remarks(history, answer.offset, quick=quick)),

@@ -65,13 +65,22 @@ def show_time(time: int) -> str:
     return f"{when:%Y-%m-%d %H:%M:%S}.{time % 1000:03d}Z"
 
 
+def show_moment(offset: int, time: int) -> str:
+    """Of which moment a state is: a snapshot by itself may not name an offset."""
+    if offset >= 0:
+        return f"offset {offset}, {show_time(time)}"
+    return "a snapshot that names no offset" + (f", {show_time(time)}" if time > 0 else "")
+
+
 def show_range(spans: Sequence[Span]) -> str:
     """What can be answered for, in words."""
     if not spans:
         return "nothing: there is neither a log from its start on nor a snapshot"
     said = []
     for span in spans:
-        if span.first_offset == span.last_offset:
+        if span.last_offset < 0:
+            said.append("the one moment of a snapshot that names no offset")
+        elif span.first_offset == span.last_offset:
             said.append(f"offset {span.first_offset} ({show_time(span.first_time)})")
         else:
             said.append(

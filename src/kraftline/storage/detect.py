@@ -6,7 +6,7 @@ import enum
 import os
 import stat
 
-from kraftline.errors import NotKafka
+from kraftline.errors import KraftlineError, NotKafka
 from kraftline.storage import checkpoints, clean_shutdown, meta_properties, partition_metadata
 from kraftline.storage import quorum_state as quorum
 from kraftline.storage.batch_search import HEADER, implausible
@@ -18,6 +18,7 @@ from kraftline.storage.names import (
     parse_segment_file,
     parse_snapshot,
 )
+from kraftline.storage.snapshot_file import SnapshotReader
 
 
 class PathKind(enum.Enum):
@@ -57,7 +58,8 @@ _BY_FILE_KIND = {
 
 
 def detect(path: Path) -> PathKind:
-    """Names decide first; a renamed file that begins with a batch is a segment all the same."""
+    """Names decide first; a renamed file is a snapshot if it begins with a snapshot's header, and a
+    segment if it begins with any other batch."""
     where = os.fspath(path)
     try:
         mode = os.stat(where).st_mode
@@ -109,8 +111,17 @@ def _file(where: str) -> PathKind:
     if len(head) == HEADER.size:
         base_offset, length, _, magic = HEADER.unpack(head)
         if implausible(base_offset, length, magic) is None:
-            return PathKind.SNAPSHOT if name.endswith(".checkpoint") else PathKind.SEGMENT
+            named = name.endswith(".checkpoint")
+            return PathKind.SNAPSHOT if named or _has_header(where) else PathKind.SEGMENT
     raise NotKafka(
         f"{where}: not a file of Kafka's (segments are 20 digits and .log, "
         "snapshots 20 digits, a dash, 10 digits and .checkpoint)"
     )
+
+
+def _has_header(where: str) -> bool:
+    try:
+        with SnapshotReader(where):
+            return True
+    except KraftlineError:
+        return False

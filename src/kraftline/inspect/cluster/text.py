@@ -15,7 +15,7 @@ from kraftline.inspect.cluster.health import (
 from kraftline.inspect.cluster.layout import Pen, leaf, table, tree
 from kraftline.inspect.cluster.printing import Known, remarks
 from kraftline.inspect.cluster.sections import SECTIONS, Row
-from kraftline.inspect.moments import show_time
+from kraftline.inspect.moments import show_moment, show_time
 from kraftline.metadata.image import MetadataImage
 from kraftline.metadata.words import quota_value
 from kraftline.metadata.words.values import config_value, plural
@@ -74,9 +74,7 @@ def heading(
     image: MetadataImage, history: Known, pen: Pen, *, quick: bool = False
 ) -> Iterator[str]:
     where = image.provenance
-    yield pen.bold(
-        f"The cluster as of offset {where.last_offset}, {show_time(where.last_log_time_ms)}"
-    )
+    yield pen.bold(f"The cluster as of {show_moment(where.last_offset, where.last_log_time_ms)}")
     yield f"  {_summary(image)}"
     for line in remarks(history, where.last_offset, quick=quick):
         yield pen.dim(f"  {line}")

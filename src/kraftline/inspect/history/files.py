@@ -92,20 +92,24 @@ def _partition(path: str, cluster_id: str | None = None) -> Copy:
 
 
 def _has_something(copy: Copy) -> bool:
-    return bool(copy.snapshots) or any(os.path.getsize(segment) for segment in copy.segments)
+    """Whether it goes beyond what formatting leaves: of a dynamic quorum, its voters."""
+    return any(each.id.end_offset for each in copy.snapshots) or any(
+        os.path.getsize(segment) for segment in copy.segments
+    )
 
 
 def _log_directory(path: str) -> Copy:
     directory = read_log_directory(path)
     cluster_id = None if directory.meta is None else directory.meta.cluster_id
     place = directory.metadata_log()
-    if place is not None:
-        copy = _partition(place.path, cluster_id)
-        if _has_something(copy):
-            return copy
+    copy = None if place is None else _partition(place.path, cluster_id)
+    if copy is not None and _has_something(copy):
+        return copy
     if directory.bootstrap is not None:
         # Formatted and never started: a cluster would begin with these records.
         return Copy(path, snapshots=(_snapshot(directory.bootstrap),), cluster_id=cluster_id)
+    if copy is not None and copy.snapshots:
+        return copy
     raise NotKafka(
         f"{path}: there is no {METADATA_TOPIC}-0 in it; the metadata log is in the directory that "
         "metadata.log.dir names, or else in the first of log.dirs"

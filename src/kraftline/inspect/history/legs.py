@@ -40,9 +40,9 @@ class Leg(msgspec.Struct, frozen=True):
 
     @property
     def first_offset(self) -> int:
-        """The first offset that can be answered for."""
+        """The first offset that can be answered for; -1 for a snapshot that names none."""
         if self.base is not None:
-            return max(self.base.snapshot.id.end_offset - 1, 0)
+            return self.base.snapshot.id.end_offset - 1
         return self.batches[0].base_offset
 
     @property
@@ -85,6 +85,9 @@ def find_legs(
     """The legs in the order of the log. `check` gives None for a snapshot that is not whole."""
     stretches = _stretches(batches)
     by_end = sorted(snapshots, key=lambda each: each.id)
+    if stretches or (by_end and by_end[-1].id.end_offset):
+        # What formatting left comes before the log, and says nothing of any offset of it.
+        by_end = [each for each in by_end if each.id.end_offset]
     legs: list[Leg] = []
     reached = -1  # what lies below is answered for
     if stretches and stretches[0][0].base_offset == 0:

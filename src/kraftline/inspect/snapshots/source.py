@@ -19,7 +19,7 @@ from kraftline.metadata.image import MetadataImage
 from kraftline.raft.control_state import ControlState
 from kraftline.schema.control.voters_record import VotersRecord
 from kraftline.storage import quorum_state
-from kraftline.storage.names import SnapshotId
+from kraftline.storage.names import BOOTSTRAP, SnapshotId, parse_snapshot
 from kraftline.storage.quorum_state import read_quorum_state
 from kraftline.storage.snapshot_file import SnapshotReader
 
@@ -59,7 +59,7 @@ def read_state(
     known = len(history.trouble)
     image = _replay(history, leg, offset)
     if image.offset < 0:
-        raise Refused("there is no record in it yet: the node was formatted, and never started")
+        raise _without_offset(copies)
     notes = _troubles(history.trouble, known)
     if not image.provenance.batch_aligned:
         notes.append(
@@ -85,6 +85,16 @@ def read_state(
             for copy in copies
             for path in (*copy.segments, *(snapshot.path for snapshot in copy.snapshots))
         ),
+    )
+
+
+def _without_offset(copies: Sequence[Copy]) -> Refused:
+    names = [os.path.basename(each.path) for copy in copies for each in copy.snapshots]
+    if all(name == BOOTSTRAP or parse_snapshot(name) is not None for name in names):
+        return Refused("there is no record in it yet: the node was formatted, and never started")
+    return Refused(
+        f"{names[0]}: a snapshot's name says at which offset and epoch it ends, and this does not",
+        hint="Give it Kafka's name for it, such as 00000000000000041200-0000000007.checkpoint.",
     )
 
 
