@@ -87,6 +87,43 @@ def test_a_topic_filter_gives_its_records_and_those_about_it() -> None:
     assert {row["keyPayload"]["data"]["topic"] for row in commits} == {"mixed"}
 
 
+def about(topic: str, *more: object, path: Path = METADATA) -> list[int]:
+    return [row["offset"] for row in rows(path, "--topic", topic, *more)]
+
+
+def test_a_topic_filter_goes_together_with_all_others() -> None:
+    """Records speak of a topic by its id, and what tells the id need not be chosen itself."""
+    found = rows(METADATA, "--topic", "orders")
+    offsets = [row["offset"] for row in found]
+    assert found[0]["payload"]["type"] == "TOPIC_RECORD"
+    changes = [r["offset"] for r in found if r["payload"]["type"] == "PARTITION_CHANGE_RECORD"]
+    assert changes
+    assert about("orders", "--type", "PARTITION_CHANGE_RECORD") == changes
+    assert about("orders", "--from-offset", offsets[1]) == offsets[1:]
+    time = next(row["timestamp"] for row in found if row["timestamp"] > found[0]["timestamp"])
+    moment = datetime.fromtimestamp(time / 1000, UTC).isoformat(timespec="milliseconds")
+    later = [row["offset"] for row in found if row["timestamp"] >= time]
+    assert about("orders", "--since", moment) == later
+
+
+def test_a_topic_filter_finds_the_topic_in_other_segments_and_in_snapshots(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / METADATA.name
+    shutil.copytree(METADATA, folder)
+    offsets = about("orders", path=folder)
+    first, second, third = sorted(folder.glob("*.log"))
+    second_only = [o for o in offsets if int(second.stem) <= o < int(third.stem)]
+    assert second_only
+    for snapshot in (snapshots := sorted(folder.glob("*.checkpoint"))):
+        snapshot.rename(snapshot.with_suffix(".aside"))
+    assert about("orders", path=second) == second_only
+    for snapshot in snapshots:
+        snapshot.with_suffix(".aside").rename(snapshot)
+    first.unlink()
+    assert about("orders", path=folder) == [o for o in offsets if o >= int(second.stem)]
+
+
 def test_offset_bounds_are_inclusive_and_use_the_index() -> None:
     found = rows(METADATA, "--from-offset", 20, "--to-offset", 30)
     assert [row["offset"] for row in found] == list(range(20, 31))

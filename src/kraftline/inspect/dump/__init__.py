@@ -7,7 +7,7 @@ batches, and only what is out of the ordinary goes through rows.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -18,7 +18,8 @@ from kraftline.inspect.dump.sources import Decoder, Source
 from kraftline.records.checksums import sound_until
 from kraftline.records.framing import batches
 from kraftline.storage.follow import follow
-from kraftline.storage.names import base_offset_of, format_segment_file
+from kraftline.storage.names import SnapshotState, base_offset_of, format_segment_file
+from kraftline.storage.partition_dir import read_partition_directory
 from kraftline.storage.segment import Damage, Run, SegmentReader
 
 Progress = Callable[[int], None]
@@ -26,19 +27,48 @@ WORTH_A_PROGRAM = 1 << 20
 
 
 def json_lines(
-    sources: Iterable[Source],
+    sources: Sequence[Source],
     selection: Selection,
     on_damage: Callable[[Damage], None],
     on_progress: Progress | None = None,
 ) -> Iterator[bytes | memoryview]:
     """JSON lines, many at a time; a piece is good until the next one is asked for."""
-    topics = TopicFilter(selection.topics)
+    topics = _topic_filter(sources, selection)
     for source in sources:
         if selection.is_everything and _is_large_metadata(source):
             yield from _metadata_lines(source, selection, on_damage, on_progress)
         else:
             rows = read_rows(source, selection, on_damage, topics, on_progress=on_progress)
             yield from _joined(rows)
+
+
+def _topic_filter(sources: Sequence[Source], selection: Selection) -> TopicFilter:
+    """A filter that knows the ids of topics whose own records are not among those to be read.
+
+    They may stand in a snapshot, where the log before it is gone, in a segment that was not given,
+    or before the lower bound.
+    """
+    topics = TopicFilter(selection.topics)
+    if not selection.topics.topics:
+        return topics
+    bounded = selection.from_offset is not None or selection.since is not None
+    folders: dict[str, set[str]] = {}
+    for source in sources:
+        if source.decoder is Decoder.METADATA:
+            folder, name = os.path.split(source.path)
+            folders.setdefault(folder or ".", set()).add(name)
+    for folder, given in folders.items():
+        try:
+            log = read_partition_directory(folder)
+        except NotKafka:
+            continue  # a file can be read where its directory cannot be listed
+        topics.learn(s.path for s in log.snapshots if s.state is SnapshotState.WHOLE)
+        topics.learn(
+            segment.path
+            for segment in log.segments
+            if bounded or os.path.basename(segment.path) not in given
+        )
+    return topics
 
 
 def _is_large_metadata(source: Source) -> bool:
@@ -51,19 +81,19 @@ def _is_large_metadata(source: Source) -> bool:
 
 
 def read_all(
-    sources: Iterable[Source],
+    sources: Sequence[Source],
     selection: Selection,
     on_damage: Callable[[Damage], None],
     on_progress: Progress | None = None,
 ) -> Iterator[Row]:
     """The chosen rows of every source."""
-    topics = TopicFilter(selection.topics)
+    topics = _topic_filter(sources, selection)
     for source in sources:
         yield from read_rows(source, selection, on_damage, topics, on_progress=on_progress)
 
 
 def followed_rows(
-    sources: list[Source], selection: Selection, on_damage: Callable[[Damage], None]
+    sources: Sequence[Source], selection: Selection, on_damage: Callable[[Damage], None]
 ) -> Iterator[Row]:
     """The chosen rows of one partition, as they come; there is no end.
 
@@ -74,7 +104,7 @@ def followed_rows(
     if len(folders) != 1:
         raise NotKafka("--follow takes one partition: a directory like orders-0, or its segment")
     last = sources[-1]
-    topics = TopicFilter(selection.topics)
+    topics = _topic_filter(sources, selection)
     start = selection.from_offset or base_offset_of(sources[0].path) or 0
     makers: dict[int, RowMaker] = {}
     for base_offset, run in follow(folders.pop(), start, on_damage=on_damage):

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kraftline.errors import Corrupt
+from kraftline.errors import BadData, Corrupt, NotKafka
 from kraftline.inspect.dump.sources import Decoder, Source, Wanted
+from kraftline.records.batch import Batch
 from kraftline.schema.control.frame import ControlType, control_json, decode_control_key
 from kraftline.schema.coordinator import frame as coordinator
 from kraftline.schema.coordinator.frame import CoordinatorTopic
 from kraftline.schema.metadata.frame import record_json
+from kraftline.storage.segment import SegmentReader
 
 if TYPE_CHECKING:
     from kraftline.inspect.dump.rows import Row
 
+# How the value of a TopicRecord begins: frame version 1, type 2.
+_TOPIC_RECORD = b"\x01\x02"
 _TOPICS = {
     Decoder.OFFSETS: coordinator.OFFSETS,
     Decoder.TRANSACTIONS: coordinator.TRANSACTIONS,
@@ -120,12 +125,35 @@ def type_names(sources: list[Source]) -> Callable[[Row], str | None]:
 class TopicFilter:
     """Whether a record of an internal log is about one of the wanted topics.
 
-    Metadata speaks of topics by id: the ids of wanted names are learned as their records pass by.
+    Metadata speaks of topics by id. The ids of wanted names are learned from the records that
+    name them: as they pass by, and before from those that nobody asked to see.
     """
 
     def __init__(self, wanted: Wanted) -> None:
         self._wanted = wanted
         self._ids: set[str] = set()
+
+    def learn(self, paths: Iterable[str]) -> None:
+        """Take the ids out of segments and snapshots of a metadata log; they may be damaged."""
+        for path in paths:
+            try:
+                reader = SegmentReader(path, on_damage=lambda damage: None)
+            except NotKafka:
+                continue  # it is told of where its records are wanted
+            with reader:
+                for batch, _ in reader.batches():
+                    self._learn(batch)
+
+    def _learn(self, batch: Batch) -> None:
+        try:
+            values = [record.value for record in batch.records(check_crc=False)]
+        except BadData:
+            return
+        for value in values:
+            if value is not None and value.startswith(_TOPIC_RECORD) and not batch.is_control:
+                with suppress(BadData):
+                    payload = record_json(value)
+                    self._names(payload["type"], payload["data"])
 
     def takes(self, row: Row) -> bool:
         for payload in (row.key_payload, row.payload):

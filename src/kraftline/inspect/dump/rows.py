@@ -153,12 +153,12 @@ class RowMaker:
             )
             if control or payloads.typed:
                 self._fill(row, batch)
+            if self._about is not None and not self._about.takes(row):
+                continue
             if selection.types:
                 name = control_type(row) if control else payloads.type_of(row)
                 if name is None or type_name(name) not in selection.types:
                     continue
-            if self._about is not None and not self._about.takes(row):
-                continue
             yield row
 
     def checked_rows(self, batch: Batch) -> Iterator[Row]:
