@@ -114,6 +114,17 @@ def test_without_a_listener_damage_is_raised(tmp_path: Path) -> None:
     assert caught.value.position == len(batches[0])
 
 
+def test_batches_before_damage_are_given_before_it_is_raised(tmp_path: Path) -> None:
+    batches = some_batches(4)
+    path = tmp_path / LOG
+    path.write_bytes(b"".join(batches[:2]) + b"junk" * 10 + b"".join(batches[2:]))
+    with SegmentReader(path) as reader:
+        found = reader.batches()
+        assert [next(found)[1], next(found)[1]] == starts(batches)[:2]
+        with pytest.raises(Corrupt):
+            next(found)
+
+
 def test_damage_across_a_window_is_found(tmp_path: Path) -> None:
     batches = some_batches(120, value_size=150)
     where = starts(batches)

@@ -214,9 +214,11 @@ class SegmentReader:
                 base_offset, size, _, magic = HEADER.unpack_from(buffer, at)
                 seen = (base_offset, size, magic)
             trouble = _Trouble(position + at, before, limit, verdict, legacy, live, seen)
-            good, resume = self._search(trouble)
+            good, resume, damage = self._search(trouble)
             if good > position:
                 yield Run(buffer, 0, good - position, position)
+            if damage is not None:  # only now: it may be raised, and what came before is good
+                self._tell(damage)
             if resume is None:
                 return
             position = resume
@@ -329,8 +331,9 @@ class SegmentReader:
             if why != kernel.TABLE_FULL:
                 return last or 0, previous
 
-    def _search(self, trouble: _Trouble) -> tuple[int, int | None]:
-        """Up to where batches are good, and where to go on (None: nowhere, the tail is set)."""
+    def _search(self, trouble: _Trouble) -> tuple[int, int | None, Damage | None]:
+        """Up to where batches are good, where to go on (None: nowhere, the tail is set), and what
+        is between."""
         at, before, limit = trouble.position, trouble.before, trouble.limit
         half = trouble.reason is _HALF
         if before is not None and not trouble.live and not self._is_batch(before.position):
@@ -341,34 +344,33 @@ class SegmentReader:
                 if half:
                     reason = "its checksum is wrong, and its length leads past the next batch"
                 length = found - before.position
-                self.report(before.position, length, reason, before.base_offset)
-                return before.position, found
+                damage = self._damage(before.position, length, reason, before.base_offset)
+                return before.position, found, damage
         offset = None if before is None else before.last_offset + 1
         header = batch_search.read_header(self._fd, at)
         if header is not None and header[1] == 0 and batch_search.zeros_from(self._fd, at, limit):
             self.tail = Tail(TailKind.ZEROS, at, limit - at)
-            return at, None
+            return at, None, None
         if trouble.seen is not None and batch_search.read_header(self._fd, at) != trouble.seen:
-            return at, at  # a broker has written there since we read: look again
+            return at, at, None  # a broker has written there since we read: look again
         if half:
             found = None if trouble.live else self._find(at + 1, trouble)
             if found is None:
                 self.tail = Tail(TailKind.PARTIAL, at, limit - at)
-                return at, None
+                return at, None, None
             reason = "its length leads past the end of the file, but other batches follow"
-            self.report(at, found - at, reason, offset)
-            return at, found
+            return at, found, self._damage(at, found - at, reason, offset)
         assert header is not None  # only the half-written have none
         end = at + OVERHEAD + header[1]
         whole = header[1] > 0 and end <= limit and (end == limit or self._is_batch(end))
         too_large = whole and batch_search.implausible(*header) is None
         resume = end if whole else self._find(at + 1, trouble)
         upto = limit if resume is None else resume
-        self.report(at, upto - at, trouble.reason, offset, too_large=too_large)
+        damage = self._damage(at, upto - at, trouble.reason, offset, too_large=too_large)
         if upto == limit:
             self.tail = Tail(TailKind.COMPLETE, limit, 0)
-            return at, None
-        return at, upto
+            return at, None, damage
+        return at, upto, damage
 
     def _find(self, start: int, trouble: _Trouble) -> int | None:
         return self._seeker.find(start, trouble.limit, legacy=trouble.legacy)
@@ -382,17 +384,20 @@ class SegmentReader:
         self.tail = Tail(TailKind.PARTIAL, position, size)
         return True
 
-    def report(
+    def report(self, position: int, length: int, reason: str, offset: int | None = None) -> None:
+        """Tell of damage, or raise it where nobody listens."""
+        self._tell(self._damage(position, length, reason, offset))
+
+    def _damage(
         self,
         position: int,
         length: int,
         reason: str,
-        offset: int | None = None,
+        offset: int | None,
         *,
         too_large: bool = False,
-    ) -> None:
-        """Tell of damage, or raise it where nobody listens."""
-        damage = Damage(
+    ) -> Damage:
+        return Damage(
             file=self.path,
             position=position,
             length=length,
@@ -400,6 +405,8 @@ class SegmentReader:
             offset=offset,
             too_large=too_large,
         )
+
+    def _tell(self, damage: Damage) -> None:
         if self.on_damage is None:
             raise damage.error()
         self.on_damage(damage)
