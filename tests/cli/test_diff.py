@@ -34,6 +34,13 @@ def test_no_difference() -> None:
     assert run(NODE, "60", "60", "--format", "jsonl").stdout == ""
 
 
+def test_a_transaction_that_is_open_there_is_told_of() -> None:
+    result = run(NODE, "2", "5")
+    assert result.exit_code == 0
+    assert "No difference." in result.stdout
+    assert "'Bootstrap records' that began at offset 3 is open there" in result.stderr
+
+
 def test_for_programs() -> None:
     result = run(NODE, "30", "2026-11-15T22:27:20Z", "--format", "jsonl")
     rows = [json.loads(line) for line in result.stdout.splitlines()]

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kraftline.cli.main import verbs
+from kraftline.schema import metadata as m
 from tests.inspect.metadata_logs import VERSION, cluster, make_log, make_segment, topic, uuid
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -46,6 +47,19 @@ def test_a_cluster_at_a_glance() -> None:
         assert words in result.stdout, words
     assert "\x1b" not in result.stdout
     assert all(line == line.rstrip() for line in result.stdout.splitlines())
+
+
+def test_a_transaction_that_is_open_there_is_told_of(tmp_path: Path) -> None:
+    begin = m.BeginTransactionRecord(name="more topics")
+    log = make_log(tmp_path, *cluster(), [begin], [topic("more", uuid(1))])
+    result = run(log, "--section", "topics")
+    assert result.exit_code == 0
+    assert "Topics (1)" in result.stdout
+    assert result.stderr == (
+        "kraftline: offset 10: the metadata transaction 'more topics' that began at offset 9 is "
+        "open there: none of its records counts\n"
+    )
+    assert run(log, "--as-of", "8").stderr == ""
 
 
 def test_as_of_an_offset_and_a_time() -> None:

@@ -260,8 +260,7 @@ def test_what_formatting_left_answers_for_no_offset_of_the_log(folder: Path) -> 
 
 def test_a_snapshot_under_another_name_answers_for_its_moment_only(tmp_path: Path) -> None:
     source = UPGRADED / "__cluster_metadata-0" / "00000000000000000240-0000000001.checkpoint"
-    copy = shutil.copy(source, tmp_path / "of-monday")
-    history = open_history([copy])
+    history = open_history([str(shutil.copy(source, tmp_path / "of-monday"))])
     assert state(history.image()) == state(open_history([str(source)]).image())
     assert history.range == "the one moment of a snapshot that names no offset"
     with pytest.raises(Unanswerable, match="names no offset"):

@@ -14,7 +14,7 @@ from kraftline.inspect.history.files import Snapshot, find_copies
 from kraftline.inspect.history.legs import Base, Leg, check_snapshot, find_legs
 from kraftline.inspect.history.moments import Moment, locate, show_range
 from kraftline.inspect.history.reading import read_batches
-from kraftline.inspect.history.trouble import Trouble, TroubleFaults, Unanswerable
+from kraftline.inspect.history.trouble import Trouble, TroubleFaults, Unanswerable, name_of
 from kraftline.metadata.image import EMPTY, MetadataImage, Provenance
 from kraftline.metadata.loader import (
     Effect,
@@ -89,11 +89,17 @@ class History:
         return self.at(leg, offset, quick=quick)
 
     def at(self, leg: Leg, offset: int, *, quick: bool = False) -> MetadataImage:
-        return self.reach(leg, [offset], quick=quick)[0][0]
+        return self.in_order(leg, [offset], quick=quick)[0]
 
-    def in_order(self, leg: Leg, offsets: Sequence[int]) -> list[MetadataImage]:
+    def in_order(
+        self, leg: Leg, offsets: Sequence[int], *, quick: bool = False
+    ) -> list[MetadataImage]:
         """The images at rising offsets of one leg, in one reading."""
-        return self.reach(leg, offsets)[0]
+        images, opened = self.reach(leg, offsets, quick=quick)
+        if opened is not None:
+            reason = f"{name_of(opened)} is open there: none of its records counts"
+            self.trouble.append(Trouble(reason, offset=offsets[-1], harmless=True))
+        return images
 
     def reach(
         self, leg: Leg, offsets: Sequence[int], *, quick: bool = False

@@ -12,6 +12,7 @@ from kraftline.metadata.faults import ReplayError
 from kraftline.metadata.features import MINIMUM
 from kraftline.metadata.loader.batches import Unreadable
 from kraftline.metadata.loader.fault_handling import MetadataFault
+from kraftline.metadata.loader.transactions import Transaction
 from kraftline.schema.metadata.feature_level_record import FeatureLevelRecord
 from kraftline.storage.segment import Damage
 
@@ -54,6 +55,11 @@ class TroubleFaults:
     def handle(self, fault: MetadataFault) -> None:
         file = None if fault.offset is None else self._file(fault.offset)
         self._trouble(of_fault(fault, file))
+
+
+def name_of(transaction: Transaction) -> str:
+    name = "" if transaction.name is None else f" {transaction.name!r}"
+    return f"the metadata transaction{name} that began at offset {transaction.begin}"
 
 
 def of_damage(damage: Damage) -> Trouble:

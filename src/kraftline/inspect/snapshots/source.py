@@ -14,6 +14,7 @@ from kraftline.inspect.history.files import Copy, find_copies
 from kraftline.inspect.history.legs import Leg
 from kraftline.inspect.history.moments import Moment
 from kraftline.inspect.history.reading import read_batches
+from kraftline.inspect.history.trouble import name_of
 from kraftline.inspect.snapshots.refusal import Refused
 from kraftline.metadata.image import MetadataImage
 from kraftline.raft.control_state import ControlState
@@ -101,10 +102,8 @@ def _without_offset(copies: Sequence[Copy]) -> Refused:
 def _replay(history: History, leg: Leg, offset: int) -> MetadataImage:
     (image,), opened = history.reach(leg, [offset])
     if opened is not None:
-        name = "" if opened.name is None else f" {opened.name!r}"
         raise Refused(
-            f"offset {offset} is inside the metadata transaction{name} that began at offset "
-            f"{opened.begin}: a snapshot there would cut it in two",
+            f"offset {offset} is inside {name_of(opened)}: a snapshot there would cut it in two",
             hint=f"Write it as of offset {opened.begin - 1}, or behind the transaction's end.",
         )
     return image
