@@ -52,6 +52,24 @@ def test_windows_and_filters() -> None:
     assert "broker 2" in run(NODE, "--broker", "2", "--type", "broker").stdout
 
 
+def test_what_nothing_is_ever_told_of_is_said_where_an_answer_is_empty() -> None:
+    result = run(NODE, "--topic", "ordres", "--topic", "orders", "--type", "leadr")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("No changes.\n")
+    topic_said, kind_said = result.stderr.splitlines()
+    assert topic_said == "kraftline: these files tell nothing of topic ordres, at any time"
+    assert "nothing of kind leadr, at any time; there are: acl.added" in kind_said
+    nothing = run(NODE, "--topic", "orders", "--until", "20", "--format", "jsonl")
+    assert (nothing.exit_code, nothing.stdout, nothing.stderr) == (0, "", "")
+
+
+def test_a_window_that_ends_before_it_begins_is_wrong_use() -> None:
+    for since, until in (("290", "10"), ("2026-11-15T22:28Z", "2026-11-15T22:27Z")):
+        result = run(NODE, "--since", since, "--until", until)
+        assert result.exit_code == 2
+        assert "the window ends before it begins" in result.stderr
+
+
 def test_all_of_it() -> None:
     folded, everything = run(NODE).stdout, run(NODE, "--all").stdout
     assert len(everything.splitlines()) > 1.5 * len(folded.splitlines())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import click
@@ -62,17 +63,24 @@ def command(
     """
     from kraftline.inspect.cluster.folding import fold
     from kraftline.inspect.cluster.printing import COLUMNS, as_object, remarks, story_lines
-    from kraftline.inspect.cluster.story import Filter, story, window
+    from kraftline.inspect.cluster.story import Filter, never_told, story, window
+    from kraftline.inspect.history import Trouble
 
+    wanted = Filter(topics, brokers, kinds, everything)
     with metadata_log.opened(paths) as history:
         last = window(history, since, until)
-        told = story(history, since, until, Filter(topics, brokers, kinds, everything), quick=quick)
+        told = story(history, since, until, wanted, quick=quick)
         pen = metadata_log.pen()
         with metadata_log.working(history, streaming=True):
+            first = list(islice(told, 1))
+            told = chain(first, told)
             if form != "table":
                 metadata_log.write_rows(map(as_object, told), form, COLUMNS)
             else:
                 told = told if everything else fold(told)
-                metadata_log.write_lines(story_lines(told, pen))
+                metadata_log.write_lines(story_lines(told, pen) if first else ["No changes."])
+        if not first:
+            unknown = never_told(history, wanted)
+            history.trouble.extend(Trouble(reason, harmless=True) for reason in unknown)
         if form == "table":
             metadata_log.write_lines(["", *map(pen.dim, remarks(history, last, quick=quick))])

@@ -54,6 +54,16 @@ def parse_moment(text: str) -> Moment:
     return AtTime(round(when.timestamp() * 1000))
 
 
+def is_after(one: Moment | None, other: Moment | None) -> bool:
+    """Only of two alike: which offset a time has is another question."""
+    match one, other:
+        case AtOffset(offset=first), AtOffset(offset=last):
+            return first > last
+        case AtTime(time=first), AtTime(time=last):
+            return first > last
+    return False
+
+
 def show_time(time: int) -> str:
     """A time in ms as people read it."""
     if time < 0:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from kraftline.errors import KraftlineError
-from kraftline.inspect.moments import AtOffset, AtTime, Moment, show_range, show_time
+from kraftline.inspect.moments import AtOffset, AtTime, Moment, is_after, show_range, show_time
 from kraftline.lake import sql
 from kraftline.lake.columns import millis
 from kraftline.lake.lake import Lake
@@ -154,7 +154,7 @@ def window(
     covered = read_coverage(lake, clusters)
     if isinstance(since, AtOffset) or isinstance(until, AtOffset):
         _one_log(covered)
-    if _is_after(since, until):
+    if is_after(since, until):
         raise NoAnswer("the window ends before it begins: since is after until")
     asked = Window(since, until, tuple(clusters))
     if covered and not any(asked.touches(leg) for each in covered for leg in each.legs):
@@ -168,16 +168,6 @@ def window(
         if asked.touches(hole)
     ]
     return Window(since, until, tuple(clusters), tuple(notes))
-
-
-def _is_after(since: Moment | None, until: Moment | None) -> bool:
-    """Only of two alike: which offset a time has is another question."""
-    match since, until:
-        case AtOffset(offset=first), AtOffset(offset=last):
-            return first > last
-        case AtTime(time=first), AtTime(time=last):
-            return first > last
-    return False
 
 
 def _one_log(covered: Sequence[Coverage]) -> None:

@@ -13,6 +13,7 @@ from kraftline.inspect.cluster.telling import Teller, Told
 from kraftline.inspect.history import History, Trouble, Unanswerable, show_range
 from kraftline.inspect.history.legs import Leg
 from kraftline.inspect.history.moments import AtOffset, AtTime, Moment
+from kraftline.inspect.moments import is_after
 from kraftline.metadata.image import MetadataImage
 from kraftline.metadata.words import Change
 from kraftline.schema.metadata.partition_change_record import PartitionChangeRecord
@@ -121,6 +122,8 @@ def _matters(wanted: Filter, state: State) -> Callable[[Message], bool] | None:
 
 def window(history: History, since: Moment | None, until: Moment | None) -> int:
     """The last offset of the window; Unanswerable where all of it lies outside what is known."""
+    if is_after(since, until):
+        raise Unanswerable("the window ends before it begins: since is after until")
     inside = [leg for leg in history.legs if _first(leg, since) <= _last(leg, until)]
     if not inside and (since is not None or until is not None):
         raise Unanswerable(f"nothing is known of that time: these files know {history.range}")
@@ -132,6 +135,24 @@ def window(history: History, since: Moment | None, until: Moment | None) -> int:
         reason = f"nothing is known before {show_range([known])}: older files are gone"
         history.trouble.append(Trouble(reason, harmless=True))
     return _last(history.legs[-1], until)
+
+
+def never_told(history: History, wanted: Filter) -> list[str]:
+    """Of a filter, what nothing in these files was ever about: where an answer is empty, most
+    likely somebody mistyped it."""
+    seen = [told.change for told in story(history, None, None, Filter(minor=True))]
+    each_alone = [
+        *((f"topic {each}", Filter(topics=(each,), minor=True)) for each in wanted.topics),
+        *((f"broker {each}", Filter(brokers=(each,), minor=True)) for each in wanted.brokers),
+        *((f"kind {each}", Filter(kinds=(each,))) for each in wanted.kinds),
+    ]
+    said = []
+    for what, alone in each_alone:
+        if not any(map(alone.wants, seen)):
+            kinds = ", ".join(sorted({change.kind for change in seen})) if alone.kinds else ""
+            there = f"; there are: {kinds}" if kinds else ""
+            said.append(f"these files tell nothing of {what}, at any time{there}")
+    return said
 
 
 def bridged(history: History, before: MetadataImage, leg: Leg, wanted: Filter) -> Iterator[Told]:
