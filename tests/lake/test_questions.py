@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kraftline.errors import KraftlineError
 from kraftline.inspect.moments import AtOffset, AtTime
 from kraftline.lake.coverage import NoAnswer, stand, window
 from kraftline.lake.lake import Lake
@@ -282,3 +283,20 @@ def test_a_topic_has_a_timeline(one: Lake) -> None:
         ("leader.moved", 40, None),
         ("under-replicated", 40, "1970-01-01T00:01:00.000Z"),
     ]
+
+
+def test_a_file_that_is_gone_or_damaged_is_named(tmp_path: Path) -> None:
+    write_lake(tmp_path, {"topics": [topic("a", 0)], "coverage": [covered("A", 0, 9)]})
+    lake = Lake.at(str(tmp_path))
+    (file,) = tmp_path.glob("topics/**/*.parquet")
+    file.write_bytes(file.read_bytes()[:40])
+    with pytest.raises(KraftlineError, match=f"cannot be read: .*{file.name}"):
+        lake.dataset("topics")
+    file.unlink()
+    with pytest.raises(KraftlineError, match=f"cannot be read: .*{file.name}"):
+        Lake.at(str(tmp_path)).dataset("topics")
+
+
+def test_a_storage_that_is_not_known_is_said_in_one_line() -> None:
+    with pytest.raises(KraftlineError, match=r"^memory://lake: cannot be read: [^\n\x1b]+$"):
+        Lake.at("memory://lake")

@@ -137,10 +137,16 @@ def telling(root: str) -> Iterator[None]:
             "Run it again"
         ) from None
     except DeltaError as error:
-        raise KraftlineError(_words(root, _COLOURS.sub("", str(error)))) from error
+        raise KraftlineError(_unwritten(root, error)) from error
     except OSError as error:
-        raise KraftlineError(_words(root, error.strerror or str(error))) from error
+        raise KraftlineError(_unwritten(root, error)) from error
 
 
-def _words(root: str, reason: str) -> str:
-    return f"{root}: cannot be written: {' '.join(reason.split())}. The lake is as it was"
+def _unwritten(root: str, error: Exception) -> str:
+    return f"{root}: cannot be written: {in_a_line(error)}. The lake is as it was"
+
+
+def in_a_line(error: Exception) -> str:
+    """What the engine or the system says was wrong, without its lines and colours."""
+    said = error.strerror if isinstance(error, OSError) else None
+    return " ".join(_COLOURS.sub("", said or str(error)).split()).rstrip(".")

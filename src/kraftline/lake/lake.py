@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Self
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
+from deltalake.exceptions import DeltaError
 
 from kraftline.errors import KraftlineError
 from kraftline.lake import builds, sql
 from kraftline.lake.builds import Build
 from kraftline.lake.columns import rows_in
+from kraftline.lake.delta import in_a_line
 from kraftline.lake.files import is_local, normal
 
 
@@ -31,12 +34,13 @@ class Lake:
         root = normal(root)
         if is_local(root) and not os.path.isdir(root):
             raise KraftlineError(f"{root}: there is no such folder")
-        listed = builds.open_builds(root)
+        with _in_words(root):
+            listed = builds.open_builds(root)
+            found = [] if listed is None else builds.read_builds(listed)
         if listed is None:
             raise KraftlineError(
                 f"{root}: not a lake; `kraftline history build --from PATH --to LAKE` makes one"
             )
-        found = builds.read_builds(listed)
         if not found:
             raise KraftlineError(
                 f"{root}: nothing has been built yet: a first run is under way, or did not finish"
@@ -49,8 +53,9 @@ class Lake:
             if name not in self.build.versions:
                 known = ", ".join(sorted(self.build.versions))
                 raise KraftlineError(f"{self.root}: has no table {name}; there are {known}")
-            version = self.build.versions[name]
-            self._tables[name] = DeltaTable(f"{self.root}/{name}", version=version)
+            folder = f"{self.root}/{name}"
+            with _in_words(folder):
+                self._tables[name] = DeltaTable(folder, version=self.build.versions[name])
         return self._tables[name]
 
     def dataset(
@@ -66,4 +71,14 @@ class Lake:
         builder = QueryBuilder()
         for name in names:
             builder.register(name, self.table(name))
-        return rows_in(builder.execute(text))
+        with _in_words(self.root):
+            return rows_in(builder.execute(text))
+
+
+@contextmanager
+def _in_words(what: str) -> Iterator[None]:
+    """A file that is gone or damaged, a storage that is not known or does not let us in."""
+    try:
+        yield
+    except (DeltaError, pa.ArrowException, OSError) as error:
+        raise KraftlineError(f"{what}: cannot be read: {in_a_line(error)}") from error
