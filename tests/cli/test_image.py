@@ -77,7 +77,10 @@ def test_as_of_an_offset_and_a_time() -> None:
         (["--as-of", "2020-01-01"], "these files know offsets 0 to 298"),
         (["--as-of", "yesterday"], "neither an offset"),
         (["--format", "csv"], "--section"),
-        (["--format", "snapshot", "--tree"], "leave --section out"),
+        (["--format", "snapshot", "--section", "topics"], "leave --section out"),
+        (["--format", "snapshot", "--tree"], "either it or --format snapshot"),
+        (["--format", "json", "--tree"], "either it or --format json"),
+        (["--section", "topics", "--tree"], "either it or --section"),
         (["--section", "nonsense"], "nonsense"),
     ],
 )
@@ -133,6 +136,8 @@ def test_a_tree() -> None:
     assert lines[0] == "image"
     assert "├── brokers" in lines
     assert any("salt: [hidden]" in line for line in lines)
+    assert lines[-2] == "committed for certain: up to offset 187; records above may not be"
+    assert lines[-1].startswith("can be asked about offsets 0 to 298")
 
 
 def test_quick_says_so() -> None:

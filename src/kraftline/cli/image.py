@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import click
@@ -83,8 +84,11 @@ def command(
     """
     if form == "csv" and len(sections) != 1:
         metadata_log.wrong_use("--format csv prints one section: add --section partitions, say")
-    if form == "snapshot" and (sections or as_tree):
+    if form == "snapshot" and sections:
         metadata_log.wrong_use("--format snapshot prints the whole state: leave --section out")
+    if as_tree and (sections or form != "table"):
+        other = "--section" if sections else f"--format {form}"
+        metadata_log.wrong_use(f"--tree is everything, for people: leave out either it or {other}")
     with metadata_log.opened(paths) as history:
         with metadata_log.working(history):
             image = history.image(at, quick=quick)
@@ -104,14 +108,15 @@ def _text(
     secrets: bool,
     quick: bool,
 ) -> None:
+    from kraftline.inspect.cluster.printing import remarks
     from kraftline.inspect.cluster.text import image_text, image_tree
 
+    pen = metadata_log.pen()
     if as_tree:
-        metadata_log.write_lines(image_tree(image, secrets))
+        said = remarks(history, image.offset, quick=quick)
+        metadata_log.write_lines(chain(image_tree(image, secrets), [""], map(pen.dim, said)))
         return
-    lines = image_text(
-        image, history, metadata_log.pen(), sections=sections, secrets=secrets, quick=quick
-    )
+    lines = image_text(image, history, pen, sections=sections, secrets=secrets, quick=quick)
     metadata_log.write_lines(lines)
 
 
