@@ -17,6 +17,7 @@ from kraftline.schema.metadata import (
     AbortTransactionRecord,
     BeginTransactionRecord,
     ConfigRecord,
+    EndTransactionRecord,
     PartitionRecord,
     RemoveTopicRecord,
     TopicRecord,
@@ -210,6 +211,31 @@ def test_a_log_that_does_not_reach_back_is_a_note(tmp_path: Path) -> None:
     # Those behind the base are compared all the same.
     rewrite(partition / "00000000000000000317-0000000001.checkpoint", lambda r: r[:-1])
     assert codes(partition) == ["snapshot-replay"]
+
+
+@pytest.mark.parametrize("snapshots", [True, False], ids=["behind the last", "without any"])
+def test_records_that_do_not_fit_are_noted_without_a_snapshot_of_them(
+    partition: Path, snapshots: bool
+) -> None:
+    if not snapshots:
+        for path in partition.glob("*.checkpoint"):
+            path.unlink()
+    nobodys = RemoveTopicRecord(topic_id=Uuid(b"nobody's topic!!"))
+    end = append_records(last_log(partition), [EndTransactionRecord()], [nobodys])
+    (told,) = [note for note in notes(partition) if note.code == "snapshot-replay"]
+    assert told.problem.startswith("records that do not fit what came before them (2)")
+    assert f"the first: offset {end - 2}: " in told.problem
+
+
+def test_a_log_that_ends_inside_a_transaction_is_noted(partition: Path) -> None:
+    begin = BeginTransactionRecord(name="more topics")
+    append_records(
+        last_log(partition), [begin, TopicRecord(name="more", topic_id=Uuid(b"one topic more.."))]
+    )
+    (told,) = [note for note in notes(partition) if note.code == "snapshot-replay"]
+    assert "ends inside the metadata transaction 'more topics' that began at offset 299" in (
+        told.problem
+    )
 
 
 def test_damage_in_the_log_is_no_difference(partition: Path) -> None:

@@ -1,5 +1,5 @@
 """The metadata audit of one directory: every snapshot against the replay of the log up to its end,
-records and quorum.
+records and quorum; and whether each record of the log fits what came before it.
 
 The log is read once. The replay goes on from its own state after each snapshot, so
 that a fault is told of in every snapshot that has it.
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kraftline.errors import KraftlineError, NotKafka
-from kraftline.inspect.history.trouble import Trouble, of_fault
+from kraftline.inspect.history.trouble import Trouble, name_of, of_fault
 from kraftline.inspect.verify.findings import Report
 from kraftline.inspect.verify.metadata_dirs import whole_snapshots
 from kraftline.inspect.verify.quorum import quorum_difference, quorum_of
@@ -31,8 +31,6 @@ _NAMED = 10
 def audit_snapshots(directory: PartitionDirectory, report: Report) -> None:
     """Compare each whole snapshot with the log, where the log reaches back far enough."""
     snapshots = whole_snapshots(directory)
-    if not snapshots:
-        return
     segments = [segment.path for segment in directory.segments]
     try:
         _Audit(segments, snapshots, directory.path, report).run()
@@ -79,8 +77,8 @@ class _Audit:
                     self._meet(self.snapshots[at])
                 at += 1
             self._take(part_of(batch, position, batch.last_offset))
-            if at == len(self.snapshots):
-                break
+            if at == len(self.snapshots) and self.replay is None:
+                break  # nothing tells what the rest follows from
         self._tell_the_rest(self.snapshots[at:], reached)
 
     def _begin(self, image: MetadataImage) -> Replay:
@@ -178,8 +176,16 @@ class _Audit:
             self.report.note(
                 CODE,
                 self.path,
-                f"{len(self.refused)} records do not fit what came before them and were passed "
-                f"over, as Kafka does; the first: {first}",
+                f"records that do not fit what came before them ({len(self.refused):,}): brokers "
+                f"pass over such, a controller stops there; the first: {first}",
+            )
+        opened = None if self.replay is None else self.replay.transaction
+        if opened is not None:
+            self.report.note(
+                CODE,
+                self.path,
+                f"the log ends inside {name_of(opened)}: none of its records counts, and the next "
+                "controller aborts it unless its end is yet to be written",
             )
 
 
