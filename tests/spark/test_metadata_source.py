@@ -123,16 +123,26 @@ def test_damage_fails_the_query_or_is_left_out(
 
 def test_wrong_use_is_told_in_words(spark: SparkSession, tmp_path: Path) -> None:
     write_log(tmp_path, topics_log(0, 3))
-    with pytest.raises(PySparkException, match="--cluster-id"):
+    with pytest.raises(PySparkException, match="the option clusterId"):
         load(spark, tmp_path).count()
     with pytest.raises(PySparkException, match="did you mean structs"):
         load(spark, tmp_path, struct="all").count()
 
 
+def test_a_cluster_id_is_only_for_directories_that_do_not_say_theirs(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write_log(tmp_path, topics_log(0, 3))
+    found = load(spark, tmp_path, FIXTURES / "metadata_4_3/data/node-1", clusterId="given")
+    counts = {row.cluster_id: row["count"] for row in found.groupBy("cluster_id").count().collect()}
+    assert counts.pop("given") == 3
+    assert counts.keys() == {"kraftlineoracleclustrA"}
+
+
 class Follower:
     """A stream into Parquet files, run over and over from one checkpoint."""
 
-    def __init__(self, spark: SparkSession, root: Path, source: Path) -> None:
+    def __init__(self, spark: SparkSession, root: Path, source: Path | str) -> None:
         self._spark, self._root, self._source = spark, root, source
 
     def run(self) -> list[int]:
@@ -182,3 +192,11 @@ def test_a_second_node_is_followed_from_its_beginning(spark: SparkSession, tmp_p
     assert follower.run() == list(range(5))
     copied(source / "a", source / "b")
     assert follower.run() == sorted([*range(5), *range(5)])
+
+
+def test_a_stream_follows_a_url_of_this_machines_own_files(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    source = tmp_path / "node"
+    write_log(source, topics_log(0, 3))
+    assert Follower(spark, tmp_path, source.as_uri()).run() == list(range(3))

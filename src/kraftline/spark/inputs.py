@@ -99,7 +99,7 @@ def of_clusters(files: Sequence[InputFile], cluster_id: str | None) -> list[Inpu
         if file.cluster_id is None and cluster_id is None:
             raise NotKafka(
                 f"{file.directory}: there is no {meta_properties.NAME} that says which cluster it "
-                "is of; name it with --cluster-id"
+                "is of; name it with --cluster-id (the option clusterId of a source)"
             )
     return [
         file if file.cluster_id is not None else replace(file, cluster_id=cluster_id)

@@ -125,7 +125,7 @@ def read_split(
     if not isinstance(partition, MetadataSplit):  # there was nothing to plan
         return
     schema = schema_of(options.structs, payload=options.payload)
-    rows = MetadataRows(pa.schema([schema.field(name) for name in names]), options.cluster_id)
+    rows = MetadataRows(pa.schema([schema.field(name) for name in names]))
     on_damage = log_damage if options.skip_damage else raise_damage
     for piece, file in partition.parts:
         first, end = piece.bounds.start_offset, piece.bounds.end_offset

@@ -56,8 +56,8 @@ def schema_of(structs: Sequence[str], *, payload: bool) -> pa.Schema:
 class MetadataRows:
     """Makes record batches with the columns of a schema; only what it names is made."""
 
-    def __init__(self, schema: pa.Schema, cluster_id: str | None) -> None:
-        self._schema, self._cluster_id = schema, cluster_id
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
 
     def of(
         self, data: bytes, file: InputFile, position: int, first: int, end: int | None
@@ -95,7 +95,7 @@ class MetadataRows:
         record_type, batch = rows
         count = batch.num_rows
         columns: dict[str, pa.Array] = {name: batch.column(name) for name in batch.schema.names}
-        columns["cluster_id"] = _same(self._cluster_id or file.cluster_id, count)
+        columns["cluster_id"] = _same(file.cluster_id, count)
         columns["type"] = _same(record_type, count)
         columns["file"] = columns["file"].cast(pa.string())
         columns["snapshot"] = _same(_snapshot_name(file), count)

@@ -42,7 +42,12 @@ def paths_of(source: str, found: Mapping[str, str]) -> tuple[str, ...]:
         paths += msgspec.json.decode(found["paths"], type=list[str])
     if not paths:
         raise BadOption(f'{source} needs a path: spark.read.format("{source}").load(…)')
-    return tuple(paths)
+    return tuple(map(_plain, paths))
+
+
+def _plain(path: str) -> str:
+    """A URL of this machine's own files as a path: what is local can be followed as it grows."""
+    return path.removeprefix("file://") if path.startswith("file:///") else path
 
 
 def one_of(found: Mapping[str, str], name: str, values: tuple[str, ...]) -> str:
