@@ -21,8 +21,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kraftline.cli.dump import command
+from kraftline.inspect.dump.sources import Wanted, find_sources
+from kraftline.records.framing import batches
 from kraftline.records.record import Record
 from kraftline.records.write import build_batch
+from tests.another_user import another_user, open_directory
 from tests.fixture_files import FIXTURES
 
 METADATA = FIXTURES / "metadata_4_3/data/node-1/__cluster_metadata-0"
@@ -239,6 +242,97 @@ def test_a_half_written_batch_is_not_there_yet(tmp_path: Path) -> None:
     for cut in range(len(batch(0)), len(whole)):
         log.write_bytes(whole[:cut])
         assert [row["offset"] for row in rows(log)] == [0]
+
+
+def test_half_a_batch_in_a_finished_segment_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "orders-0"
+    folder.mkdir()
+    first, second = folder / f"{0:020}.log", folder / f"{2:020}.log"
+    first.write_bytes(batch(0) + batch(1)[:-5])
+    assert [row["offset"] for row in rows(first)] == [0]
+    second.write_bytes(batch(2) + batch(3)[:-5])
+    words = f"{first}, position {len(batch(0))}: the file ends within a batch"
+    for args, offsets in (
+        ([folder], [0, 2]),
+        ([first], [0]),
+        ([folder, "--from-offset", 1], [2]),
+    ):
+        result = run(*args, "--format", "jsonl")
+        assert [json.loads(line)["offset"] for line in result.stdout.splitlines()] == offsets
+        assert (result.exit_code, result.stderr) == (1, f"kraftline: {words}\n")
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_a_cut_snapshot_is_told_wherever_it_is_cut(
+    tmp_path: Path, large: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if large:
+        monkeypatch.setattr("kraftline.inspect.dump.WORTH_A_PROGRAM", 0)
+    whole = sorted(METADATA.glob("*.checkpoint"))[-1]
+    data = whole.read_bytes()
+    assert run(whole, "--format", "jsonl").exit_code == 0
+    starts = [found.position for found in batches(data)]
+    for cut in (0, 40, *starts[1:], starts[-1] - 1, len(data) - 1):
+        copy = tmp_path / whole.name
+        copy.write_bytes(data[:cut])
+        result = run(copy, "--format", "jsonl")
+        assert result.exit_code == 1, cut
+        at = max(start for start in [*starts, len(data)] if start <= cut)
+        assert f"{copy}, position {at}: the " in result.stderr
+    assert run(whole, "--from-offset", 10**6).exit_code == 0  # the footer is there, and not read
+
+
+def test_damage_is_told_once_however_often_it_is_met(tmp_path: Path) -> None:
+    log = tmp_path / f"{0:020}.log"
+    log.write_bytes(batch(0) + b"junk" * 10 + batch(2) + batch(3))
+    for bounds in (
+        ["--from-offset", 0, "--since", "1970-01-01"],
+        ["--from-offset", 2, "--since", "1970-01-01T00:00:01.002Z"],
+    ):
+        result = run(log, "--format", "jsonl", *bounds)
+        assert result.exit_code == 1
+        assert result.stderr.count(f"position {len(batch(0))},") == 1
+        assert len(result.stderr.splitlines()) == 1
+
+
+def test_segments_behind_the_last_offset_are_not_looked_into(tmp_path: Path) -> None:
+    folder = tmp_path / "orders-0"
+    folder.mkdir()
+    (folder / f"{0:020}.log").write_bytes(batch(0) + batch(1))
+    (folder / f"{2:020}.log").write_bytes(b"junk" * 100)
+    assert [row["offset"] for row in rows(folder, "--to-offset", 1)] == [0, 1]
+
+
+def test_a_segment_that_may_not_be_read_does_not_hide_the_others() -> None:
+    with open_directory() as where:
+        folder = where / "orders-0"
+        folder.mkdir()
+        for offset in range(3):
+            (folder / f"{offset:020}.log").write_bytes(batch(offset))
+        run(folder)
+        closed = folder / f"{1:020}.log"
+        closed.chmod(0)
+        with another_user():
+            result = run(folder, "--format", "jsonl")
+            strict = run(folder, "--format", "jsonl", "--strict")
+    assert [json.loads(line)["offset"] for line in result.stdout.splitlines()] == [0, 2]
+    assert [json.loads(line)["offset"] for line in strict.stdout.splitlines()] == [0]
+    for told in (result, strict):
+        assert told.exit_code == 1
+        assert f"{closed}: no permission to read it" in told.stderr
+
+
+def test_a_segment_that_a_broker_deletes_meanwhile_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "orders-0"
+    folder.mkdir()
+    for offset in range(3):
+        (folder / f"{offset:020}.log").write_bytes(batch(offset))
+    found = list(find_sources([str(folder)], Wanted(), lambda error: None))
+    (folder / f"{1:020}.log").unlink()
+    monkeypatch.setattr("kraftline.cli.dump.find_sources", lambda *args: found)
+    assert [row["offset"] for row in rows(folder)] == [0, 2]
 
 
 @pytest.mark.parametrize(

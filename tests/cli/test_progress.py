@@ -13,6 +13,9 @@ import pytest
 
 from kraftline.cli import progress, snapshot, verify
 from kraftline.cli.progress import Bar
+from kraftline.inspect.dump import read_all
+from kraftline.inspect.dump.rows import Selection
+from kraftline.inspect.dump.sources import Wanted, find_sources
 from kraftline.inspect.verify import total_bytes
 from kraftline.inspect.verify import verify as walk
 from tests.inspect.damage import FIXTURES, METADATA, check
@@ -131,6 +134,18 @@ def test_snapshot_shows_a_bar_for_reading_and_for_writing(
     slowly(monkeypatch, snapshot, "write_state", lambda: terminal.shows("writing"))
     run(snapshot.command, *verb, LOG, "--out", tmp_path)
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def unexpected(trouble: object) -> None:
+    raise AssertionError(trouble)
+
+
+def test_a_dump_counts_on_from_file_to_file() -> None:
+    sources = list(find_sources([str(LOG)], Wanted(), unexpected))
+    seen: list[int] = []
+    assert list(read_all(sources, Selection(), unexpected, unexpected, seen.append))
+    assert seen == sorted(seen)
+    assert seen[-1] > sum(Path(source.path).stat().st_size for source in sources[:-1])
 
 
 def test_the_audit_counts_for_the_bar_and_not_for_the_summary() -> None:

@@ -44,7 +44,7 @@ def raise_it(error: NotKafka) -> None:
 
 def dump(path: Path) -> list[dict[str, Any]]:
     sources = list(find_sources([str(path)], Wanted(), raise_it))
-    text = b"".join(map(bytes, json_lines(sources, Selection(), refuse)))
+    text = b"".join(map(bytes, json_lines(sources, Selection(), refuse, raise_it)))
     return [json.loads(line) for line in text.splitlines()]
 
 
@@ -111,6 +111,7 @@ def test_both_ways_to_json_lines_agree(path: Path, monkeypatch: pytest.MonkeyPat
     """The kernel's short cut for large files and the way through rows write the same."""
     monkeypatch.setattr("kraftline.inspect.dump.WORTH_A_PROGRAM", 0)
     sources = list(find_sources([str(path)], Wanted(), raise_it))
-    quick = b"".join(map(bytes, json_lines(sources, Selection(), refuse))).splitlines()
-    slow = [json_line(row) for row in read_all(sources, Selection(), refuse)]
+    told = refuse, raise_it
+    quick = b"".join(map(bytes, json_lines(sources, Selection(), *told))).splitlines()
+    slow = [json_line(row) for row in read_all(sources, Selection(), *told)]
     assert list(map(json.loads, quick)) == list(map(json.loads, slow))

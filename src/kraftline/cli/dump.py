@@ -99,11 +99,12 @@ def _dump(
 ) -> None:
     total = sum(os.path.getsize(source.path) for source in sources if os.path.exists(source.path))
     with Bar(total, "reading", quiet=sys.stdout.isatty()) as bar:
+        told = troubles.damage, troubles.unreadable
         if form == "jsonl" and limit is None:
-            for text in json_lines(sources, selection, troubles.damage, bar.update):
+            for text in json_lines(sources, selection, *told, bar.update):
                 sys.stdout.buffer.write(text)
         else:
-            rows = read_all(sources, selection, troubles.damage, bar.update)
+            rows = read_all(sources, selection, *told, bar.update)
             _print_rows(rows, sources, form, limit)
 
 
@@ -169,9 +170,9 @@ class Troubles:
         self._say(str(error))
 
     def unreadable(self, error: NotKafka) -> None:
-        if self._strict:
-            raise error
         self._say(str(error))
+        if self._strict:
+            sys.exit(1)  # what was asked for is Kafka's all the same
 
     def _say(self, text: str) -> None:
         self.seen += 1

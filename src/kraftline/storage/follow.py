@@ -8,8 +8,9 @@ from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple
 
 from kraftline.errors import NotKafka
-from kraftline.storage.files import Path, unreadable, vanished
-from kraftline.storage.names import FileKind, Working, format_segment_file, parse_segment_file
+from kraftline.storage.files import Path, vanished
+from kraftline.storage.names import format_segment_file
+from kraftline.storage.partition_dir import base_offsets
 from kraftline.storage.segment import Damage, Run, SegmentReader, TailKind
 
 
@@ -98,21 +99,10 @@ def _nap() -> bool:
     return True
 
 
-def _bases(folder: str) -> list[int]:
-    try:
-        names = os.listdir(folder)
-    except OSError as error:
-        raise unreadable(folder, error) from error
-    parsed = (parse_segment_file(name) for name in names)
-    return sorted(
-        p.offset for p in parsed if p and p.kind is FileKind.LOG and p.working is Working.NONE
-    )
-
-
 def _segment_for(folder: str, offset: int) -> int | None:
-    bases = _bases(folder)
+    bases = base_offsets(folder)
     return max((base for base in bases if base <= offset), default=bases[0] if bases else None)
 
 
 def _segment_after(folder: str, base: int) -> int | None:
-    return min((other for other in _bases(folder) if other > base), default=None)
+    return min((other for other in base_offsets(folder) if other > base), default=None)

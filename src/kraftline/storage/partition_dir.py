@@ -168,6 +168,19 @@ def read_partition_directory(path: Path) -> PartitionDirectory:
 _SMALL_FILES = (partition_metadata.NAME, checkpoints.LEADER_EPOCHS, quorum_state.NAME)
 
 
+def base_offsets(path: Path) -> list[int]:
+    """The base offsets of a directory's segments, in order. NotKafka if it cannot be listed."""
+    folder = os.fspath(path)
+    try:
+        names = os.listdir(folder)
+    except OSError as error:
+        raise unreadable(folder, error) from error
+    parsed = map(parse_segment_file, names)
+    return sorted(
+        p.offset for p in parsed if p and p.kind is FileKind.LOG and p.working is Working.NONE
+    )
+
+
 def list_files(folder: str, oddities: list[Oddity]) -> dict[str, int]:
     """The plain files of a directory with their sizes; others are oddities."""
     found: dict[str, int] = {}

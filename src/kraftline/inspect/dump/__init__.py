@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -17,12 +18,14 @@ from kraftline.inspect.dump.rows import Row, RowMaker, Selection, json_line, rea
 from kraftline.inspect.dump.sources import Decoder, Source
 from kraftline.records.checksums import sound_until
 from kraftline.records.framing import batches
+from kraftline.storage.files import vanished
 from kraftline.storage.follow import follow
 from kraftline.storage.names import SnapshotState, base_offset_of, format_segment_file
 from kraftline.storage.partition_dir import read_partition_directory
 from kraftline.storage.segment import Damage, Run, SegmentReader
 
 Progress = Callable[[int], None]
+_T = TypeVar("_T")
 WORTH_A_PROGRAM = 1 << 20
 
 
@@ -30,16 +33,17 @@ def json_lines(
     sources: Sequence[Source],
     selection: Selection,
     on_damage: Callable[[Damage], None],
+    on_unreadable: Callable[[NotKafka], None],
     on_progress: Progress | None = None,
 ) -> Iterator[bytes | memoryview]:
     """JSON lines, many at a time; a piece is good until the next one is asked for."""
     topics = _topic_filter(sources, selection)
-    for source in sources:
+    for source, progress in _with_progress(sources, on_progress):
         if selection.is_everything and _is_large_metadata(source):
-            yield from _metadata_lines(source, selection, on_damage, on_progress)
+            lines = _metadata_lines(source, selection, on_damage, progress)
         else:
-            rows = read_rows(source, selection, on_damage, topics, on_progress=on_progress)
-            yield from _joined(rows)
+            lines = _joined(read_rows(source, selection, on_damage, topics, on_progress=progress))
+        yield from _readable(lines, on_unreadable)
 
 
 def _topic_filter(sources: Sequence[Source], selection: Selection) -> TopicFilter:
@@ -72,24 +76,52 @@ def _topic_filter(sources: Sequence[Source], selection: Selection) -> TopicFilte
 
 
 def _is_large_metadata(source: Source) -> bool:
-    if source.decoder is not Decoder.METADATA:
-        return False
+    return source.decoder is Decoder.METADATA and _size(source.path) >= WORTH_A_PROGRAM
+
+
+def _size(path: str) -> int:
     try:
-        return os.path.getsize(source.path) >= WORTH_A_PROGRAM
+        return os.path.getsize(path)
     except OSError:
-        return False  # whoever opens it says why
+        return 0  # whoever opens it says why
 
 
 def read_all(
     sources: Sequence[Source],
     selection: Selection,
     on_damage: Callable[[Damage], None],
+    on_unreadable: Callable[[NotKafka], None],
     on_progress: Progress | None = None,
 ) -> Iterator[Row]:
     """The chosen rows of every source."""
     topics = _topic_filter(sources, selection)
+    for source, progress in _with_progress(sources, on_progress):
+        rows = read_rows(source, selection, on_damage, topics, on_progress=progress)
+        yield from _readable(rows, on_unreadable)
+
+
+def _with_progress(
+    sources: Iterable[Source], on_progress: Progress | None
+) -> Iterator[tuple[Source, Progress]]:
+    """Sources, each with what hears of positions in it: it counts on from the files before."""
+    before = 0
+
+    def progress(position: int) -> None:
+        if on_progress is not None:
+            on_progress(before + position)
+
     for source in sources:
-        yield from read_rows(source, selection, on_damage, topics, on_progress=on_progress)
+        yield source, progress
+        before += _size(source.path)
+
+
+def _readable(items: Iterator[_T], on_unreadable: Callable[[NotKafka], None]) -> Iterator[_T]:
+    """Step over a file that cannot be opened; one that a broker has deleted since is not there."""
+    try:
+        yield from items
+    except NotKafka as error:
+        if not vanished(error):
+            on_unreadable(error)
 
 
 def followed_rows(
@@ -135,14 +167,14 @@ def _metadata_lines(
     source: Source,
     selection: Selection,
     on_damage: Callable[[Damage], None],
-    on_progress: Progress | None,
+    on_progress: Progress,
 ) -> Iterator[bytes | memoryview]:
     lines = LineMaker(source, selection, on_damage)
     with SegmentReader(source.path, on_damage=on_damage) as reader:
         for run in reader.runs():
             yield from lines.of_run(run)
-            if on_progress is not None:
-                on_progress(run.position)
+            on_progress(run.position)
+        lines.rows.finish(reader.tail)
 
 
 class LineMaker:
@@ -151,7 +183,7 @@ class LineMaker:
     def __init__(
         self, source: Source, selection: Selection, on_damage: Callable[[Damage], None]
     ) -> None:
-        self._rows = RowMaker(source, selection, on_damage, TopicFilter(selection.topics))
+        self.rows = RowMaker(source, selection, on_damage, TopicFilter(selection.topics))
         # Only now: the kernel's program is not worth its making for a small file.
         from kraftline.records.metadata_lines import MetadataLines
 
@@ -175,5 +207,5 @@ class LineMaker:
     def _by_rows(self, run: Run, at: int) -> tuple[int, memoryview]:
         """One batch through rows: where the next one starts, and its lines."""
         batch = next(batches(run.buffer, at, run.end, position=run.position - run.start))
-        text = b"".join(map(json_line, self._rows.checked_rows(batch)))
+        text = b"".join(map(json_line, self.rows.checked_rows(batch)))
         return at + batch.size_in_bytes, memoryview(text)

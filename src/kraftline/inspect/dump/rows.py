@@ -14,7 +14,7 @@ from kraftline.inspect.dump.payloads import TopicFilter, control_type, fill_cont
 from kraftline.inspect.dump.sources import Source, Wanted
 from kraftline.records.batch import Batch
 from kraftline.records.record import Record
-from kraftline.storage.segment import Damage, SegmentReader
+from kraftline.storage.segment import Damage, SegmentReader, Tail, TailKind
 
 _SPLIT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -110,6 +110,7 @@ class RowMaker:
     ) -> None:
         self._source = source
         self._selection = selection
+        self._footer = False
         self._on_damage = on_damage
         self._payloads = payloads_of(source.decoder)
         # Under a topic filter, records of internal logs count if they are about the topic.
@@ -119,6 +120,8 @@ class RowMaker:
     def rows(self, batch: Batch) -> Iterator[Row]:
         """The chosen records of a batch; one that cannot be decoded is reported as damage."""
         selection = self._selection
+        # Of a snapshot's two control batches the first is its header.
+        self._footer = batch.is_control and batch.base_offset > 0
         if not selection.takes_batch(batch):
             return
         try:
@@ -170,6 +173,21 @@ class RowMaker:
         else:
             yield from self.rows(batch)
 
+    def finish(self, tail: Tail | None, *, passed_over: bool = False) -> None:
+        """Tell of a file that ends too early. Where all its batches were passed over in search of
+        the first to read, nobody has looked for a footer."""
+        source = self._source
+        if tail is None or source.may_grow:
+            return
+        reason = None
+        if tail.kind is TailKind.PARTIAL:
+            reason = "the file ends within a batch"
+        elif source.is_snapshot and not self._footer and not passed_over:
+            reason = "the snapshot does not end with its footer"
+        if reason is not None:
+            at, length = tail.position, tail.length
+            self._on_damage(Damage(file=source.path, position=at, length=length, reason=reason))
+
     def _fill(self, row: Row, batch: Batch) -> None:
         try:
             if row.is_control:
@@ -208,26 +226,43 @@ def read_rows(
     on_damage: Callable[[Damage], None],
     topics: TopicFilter,
     *,
-    on_progress: Callable[[int], None] | None = None,
+    on_progress: Callable[[int], None],
 ) -> Iterator[Row]:
     """The chosen rows of a file; indexes are used to get to the first one."""
     maker = RowMaker(source, selection, on_damage, topics)
     with SegmentReader(source.path, on_damage=on_damage) as reader:
         start = start_position(reader, selection)
         if start is None:
+            maker.finish(reader.tail, passed_over=True)
             return
         reached = 0
         for batch, position in reader.batches(start):
-            if on_progress is not None:
-                on_progress(position)
+            on_progress(position)
             if selection.ends_before(reached if is_wrapper(batch) else batch.base_offset):
                 return
             yield from maker.rows(batch)
             reached = batch.next_offset
+        maker.finish(reader.tail)
 
 
 def start_position(reader: SegmentReader, selection: Selection) -> int | None:
-    """Where to begin for the selection's lower bounds; None when nothing there is wanted."""
+    """Where to begin for the selection's lower bounds; None when nothing there is wanted.
+
+    Damage on the way is told once: behind the start, whoever reads on meets it again.
+    """
+    if selection.ends_before(reader.base_offset):
+        return None
+    passed: dict[Damage, None] = {}
+    tell, reader.on_damage = reader.on_damage, lambda damage: passed.setdefault(damage)
+    start = _sought(reader, selection)
+    reader.on_damage = tell
+    for damage in passed:
+        if tell is not None and (start is None or damage.position < start):
+            tell(damage)
+    return start
+
+
+def _sought(reader: SegmentReader, selection: Selection) -> int | None:
     start = 0
     if selection.from_offset is not None:
         found = reader.position_of_offset(selection.from_offset)

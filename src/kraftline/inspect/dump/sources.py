@@ -16,9 +16,11 @@ from kraftline.storage.names import (
     METADATA_TOPIC,
     PartitionName,
     SnapshotState,
+    base_offset_of,
     parse_partition,
+    parse_snapshot,
 )
-from kraftline.storage.partition_dir import read_partition_directory
+from kraftline.storage.partition_dir import base_offsets, read_partition_directory
 
 
 class Decoder(Enum):
@@ -40,12 +42,16 @@ _BY_TOPIC = {
 
 
 class Source(Struct, frozen=True):
-    """A file of batches. `partition` is None where nothing says whose it is."""
+    """A file of batches. `partition` is None where nothing says whose it is.
+
+    `may_grow`: half a batch at its end is one that a broker is writing, and no damage.
+    """
 
     path: str
     decoder: Decoder
     partition: PartitionName | None = None
     is_snapshot: bool = False
+    may_grow: bool = False
 
 
 class Wanted(Struct, frozen=True):
@@ -71,10 +77,10 @@ def find_sources(
         kind = detect(path)
         match kind:
             case PathKind.SEGMENT:
-                partition = parse_partition(
-                    os.path.basename(os.path.dirname(os.path.abspath(path)))
-                )
-                yield Source(path, _decoder(partition, wanted), partition)
+                folder = os.path.dirname(os.path.abspath(path))
+                partition = parse_partition(os.path.basename(folder))
+                decoder = _decoder(partition, wanted)
+                yield Source(path, decoder, partition, may_grow=_is_newest(path, folder))
             case PathKind.SNAPSHOT | PathKind.BOOTSTRAP:
                 yield _snapshot(path, wanted)
             case PathKind.PARTITION_DIRECTORY:
@@ -96,7 +102,19 @@ def _decoder(partition: PartitionName | None, wanted: Wanted) -> Decoder:
 
 
 def _snapshot(path: str, wanted: Wanted) -> Source:
-    return Source(path, wanted.decoder or Decoder.METADATA, is_snapshot=True)
+    name = parse_snapshot(os.path.basename(path))
+    unfinished = name is not None and name.state is SnapshotState.PARTIAL
+    decoder = wanted.decoder or Decoder.METADATA
+    return Source(path, decoder, is_snapshot=True, may_grow=unfinished)
+
+
+def _is_newest(path: str, folder: str) -> bool:
+    """Whether no other segment beside it says that this one is finished."""
+    base_offset = base_offset_of(path)
+    try:
+        return base_offset is None or base_offset >= max(base_offsets(folder), default=0)
+    except NotKafka:
+        return True  # its directory cannot be listed, so nothing says so
 
 
 def _partition(path: str, wanted: Wanted) -> Iterator[Source]:
@@ -107,7 +125,8 @@ def _partition(path: str, wanted: Wanted) -> Iterator[Source]:
             if snapshot.state is SnapshotState.WHOLE:
                 yield _snapshot(snapshot.path, wanted)
     for segment in directory.segments:
-        yield Source(segment.path, decoder, directory.name)
+        newest = segment is directory.segments[-1]
+        yield Source(segment.path, decoder, directory.name, may_grow=newest)
 
 
 def _log_directory(

@@ -29,7 +29,7 @@ from kraftline.storage.names import (
     parse_segment_file,
     parse_snapshot,
 )
-from kraftline.storage.partition_dir import Companion, Segment
+from kraftline.storage.partition_dir import Companion, Segment, base_offsets
 
 __all__ = ["Finding", "Summary", "total_bytes", "verify"]
 
@@ -118,7 +118,7 @@ def _segment(path: str, report: Report, only: FileKind | None = None) -> None:
     offset, companions, newest = 0, [], True
     if name is not None and name.kind is FileKind.LOG:
         offset = name.offset
-        newest = offset >= max(_bases(folder), default=0)
+        newest = offset >= _newest(folder)
         stem = os.path.splitext(path)[0]
         for kind in _INDEXES.values():
             beside = stem + kind.value
@@ -141,16 +141,11 @@ def _index(path: str, kind: FileKind, report: Report) -> None:
     report.note("index-size", path, "its segment is not beside it: nothing to compare it with")
 
 
-def _bases(folder: str) -> list[int]:
+def _newest(folder: str) -> int:
     try:
-        names = [parse_segment_file(name) for name in os.listdir(folder)]
-    except OSError:
-        return []
-    return [
-        name.offset
-        for name in names
-        if name is not None and name.kind is FileKind.LOG and name.working is Working.NONE
-    ]
+        return max(base_offsets(folder), default=0)
+    except NotKafka:
+        return 0
 
 
 def _is_file(path: str) -> bool:
@@ -172,7 +167,7 @@ def total_bytes(paths: Iterable[str]) -> int:
                 if name.endswith((".log", ".checkpoint"))
             )
             total += size
-            if any(map(parse_snapshot, names)):
+            if quorum_state.NAME in names or any(map(parse_snapshot, names)):
                 metadata.append(size)
     return total + sum(metadata) * len(metadata)
 
