@@ -12,10 +12,12 @@ import click
 import pytest
 
 from kraftline.cli import progress, snapshot, verify
+from kraftline.cli.metadata_log import log_bytes
 from kraftline.cli.progress import Bar
 from kraftline.inspect.dump import read_all
 from kraftline.inspect.dump.rows import Selection
 from kraftline.inspect.dump.sources import Wanted, find_sources
+from kraftline.inspect.snapshots import read_state
 from kraftline.inspect.verify import total_bytes
 from kraftline.inspect.verify import verify as walk
 from tests.inspect.damage import FIXTURES, METADATA, check
@@ -146,6 +148,12 @@ def test_a_dump_counts_on_from_file_to_file() -> None:
     assert list(read_all(sources, Selection(), unexpected, unexpected, seen.append))
     assert seen == sorted(seen)
     assert seen[-1] > sum(Path(source.path).stat().st_size for source in sources[:-1])
+
+
+def test_snapshot_counts_the_log_as_it_is_opened_and_as_it_is_replayed() -> None:
+    done: list[int] = []
+    read_state([str(LOG)], progress=done.append)
+    assert sum(done) == 2 * log_bytes([str(LOG)]) > 0
 
 
 def test_the_audit_counts_for_the_bar_and_not_for_the_summary() -> None:

@@ -62,7 +62,7 @@ def opened(paths: Sequence[str]) -> Iterator[History]:
 
     try:
         with without_collector():
-            with Bar(_size(paths), "reading") as bar:
+            with Bar(log_bytes(paths), "reading") as bar:
                 history = open_history(paths, advance)
             yield history
     except (NotKafka, Unanswerable) as error:
@@ -92,7 +92,8 @@ def working(history: History, *, streaming: bool = False) -> Iterator[None]:
             history.progress = None
 
 
-def _size(paths: Sequence[str]) -> int:
+def log_bytes(paths: Sequence[str]) -> int:
+    """How much there is to read; snapshots are not counted as they are read, nor here."""
     total = 0
     for path in paths:
         folder = os.path.join(path, "__cluster_metadata-0")
@@ -100,7 +101,7 @@ def _size(paths: Sequence[str]) -> int:
         if os.path.isdir(where):
             with os.scandir(where) as entries:
                 total += sum(e.stat().st_size for e in entries if e.name.endswith(".log"))
-        elif os.path.exists(where):
+        elif os.path.exists(where) and not where.endswith(".checkpoint"):
             total += os.path.getsize(where)
     return total
 

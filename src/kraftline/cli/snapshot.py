@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from kraftline.cli.metadata_log import log_bytes
 from kraftline.cli.options import format_option
 from kraftline.cli.progress import Bar
 from kraftline.cli.snapshot_output import show_edited, show_written
@@ -59,6 +60,11 @@ def _voters(
         raise click.BadParameter(str(error), ctx, param) from None
 
 
+def _replaying(paths: Sequence[str]) -> Bar:
+    """All of a log is read once for its headers, and once for its records."""
+    return Bar(lambda: 2 * log_bytes(paths), "replaying")
+
+
 _paths = click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 _out = click.option(
     "--out", required=True, metavar="FILE", help="The new file; in a directory, by Kafka's name."
@@ -109,8 +115,8 @@ def write(
 
     How a node starts from it: see `kraftline snapshot edit --help`.
     """
-    with Bar(None, "replaying"):
-        state = read_state(paths, as_of)
+    with _replaying(paths) as bar:
+        state = read_state(paths, as_of, bar.advance)
     if release_version is not None:
         try:
             version = from_release(release_version)
@@ -209,8 +215,8 @@ def edit(
         raise click.UsageError(str(error)) from None
     if not edits and voters is None:
         raise click.UsageError("nothing to change; `kraftline snapshot write` writes it as it is")
-    with Bar(None, "replaying"):
-        state = read_state(paths, as_of)
+    with _replaying(paths) as bar:
+        state = read_state(paths, as_of, bar.advance)
         edited = edit_state(
             state,
             edits,

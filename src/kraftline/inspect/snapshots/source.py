@@ -47,9 +47,11 @@ def read_state(
     moment: Moment | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> State:
-    """The state at a moment, None being the newest; Refused where no snapshot can stand there."""
+    """The state at a moment, None being the newest; Refused where no snapshot can stand there.
+    `progress` hears of the bytes of the log twice: when it is opened, and when it is replayed."""
     copies = find_copies(paths)
     history = open_history(paths, progress)
+    history.progress = progress
     leg, offset = history.find(moment)
     if not leg.complete:
         raise Refused(
