@@ -21,6 +21,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kraftline.cli.dump import command
+from kraftline.errors import NotKafka
 from kraftline.inspect.dump.sources import Wanted, find_sources
 from kraftline.records.framing import batches
 from kraftline.records.record import Record
@@ -386,6 +387,25 @@ def test_follow_goes_on_into_the_next_segment(tmp_path: Path) -> None:
         process.wait(10)
         if process.stdout is not None:
             process.stdout.close()
+
+
+def test_follow_ends_at_the_last_offset_that_is_wanted(tmp_path: Path) -> None:
+    folder = tmp_path / "orders-0"
+    folder.mkdir()
+    (folder / f"{0:020}.log").write_bytes(batch(0) + batch(1) + batch(2))
+    assert [row["offset"] for row in rows(folder, "--follow", "--to-offset", 2)] == [0, 1, 2]
+    assert [row["offset"] for row in rows(folder, "--follow", "--to-offset", 1)] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "name", [f"{5:020}-{1:010}.checkpoint", "copy.bin", f"{0:020}.log.deleted"]
+)
+def test_follow_refuses_what_will_not_grow(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(batch(0))
+    (tmp_path / f"{0:020}.log").write_bytes(batch(0))
+    result = run(tmp_path / name, "--follow")
+    assert isinstance(result.exception, NotKafka)
+    assert str(tmp_path / name) in str(result.exception)
 
 
 def test_a_closed_pipe_is_no_error() -> None:

@@ -127,14 +127,21 @@ def _readable(items: Iterator[_T], on_unreadable: Callable[[NotKafka], None]) ->
 def followed_rows(
     sources: Sequence[Source], selection: Selection, on_damage: Callable[[Damage], None]
 ) -> Iterator[Row]:
-    """The chosen rows of one partition, as they come; there is no end.
+    """The chosen rows of one partition, as they come, up to the last offset that is wanted.
 
     With a lower bound of time the log is read from its start: nothing tells where that is in
     segments yet to come.
     """
-    folders = {os.path.dirname(source.path) for source in sources}
+    folders = {os.path.dirname(source.path) or "." for source in sources}
     if len(folders) != 1:
         raise NotKafka("--follow takes one partition: a directory like orders-0, or its segment")
+    for source in sources:
+        name = os.path.basename(source.path)
+        if name != format_segment_file(base_offset_of(name) or 0):
+            raise NotKafka(
+                f"{source.path}: --follow takes segments as a broker names them, which grow; "
+                "leave it out to read this file"
+            )
     last = sources[-1]
     topics = _topic_filter(sources, selection)
     start = selection.from_offset or base_offset_of(sources[0].path) or 0
@@ -147,6 +154,8 @@ def followed_rows(
         base = run.position - run.start
         for batch in batches(run.buffer, run.start, run.end, position=base):
             yield from makers[base_offset].checked_rows(batch)
+            if selection.ends_before(batch.next_offset):
+                return
 
 
 def _joined(rows: Iterable[Row]) -> Iterator[bytes]:
