@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def test_it_writes_a_page_and_says_the_gist(lake: Path, tmp_path: Path) -> None:
     result = run(lake, "--out", str(out))
     assert result.exit_code == 0, result.output
     assert result.output.splitlines()[0].startswith("audit-0 had no leader for 10 min")
-    assert f"{out}: 2.0 MB" in result.output
+    assert re.search(rf"{out}: [12]\.\d\d MB", result.output)
     assert out.read_text().startswith("<!doctype html>")
     assert list(tmp_path.glob(".*")) == []
 
@@ -96,6 +97,32 @@ def test_a_lake_that_tells_of_nothing_has_a_page_that_says_so(tmp_path: Path) ->
     result = run(root, "--out", str(out))
     assert result.exit_code == 0, result.output
     assert "There is nothing to report" in out.read_text()
+
+
+def unreadable(cluster: str) -> dict[str, Any]:
+    return {"cluster_id": cluster, "file": "0.log", "kind": "damage", "reason": "magic -16"}
+
+
+def test_a_cluster_whose_files_could_not_be_read_is_not_left_out_in_silence(tmp_path: Path) -> None:
+    root, out = tmp_path / "lake", tmp_path / "page.html"
+    rows = rows_of(quiet(), "quiet-one")
+    rows["quarantine"] += [unreadable("damaged-one")]
+    write_lake(root, rows)
+    sentence = "Nothing is known of cluster damaged-one: 1 place in its files could not be read."
+    result = run(root, "--out", str(out))
+    assert result.exit_code == 0, result.output
+    assert sentence in result.stderr
+    assert sentence in out.read_text()
+    only = run(root, "--out", str(out), "--cluster", "damaged-one")
+    assert "There is nothing to report" in only.output
+    assert sentence in out.read_text()
+    assert run(root, "--out", str(out), "--cluster", "quiet-one").stderr == ""
+
+
+def test_a_page_goes_where_there_is_a_folder_for_it(lake: Path, tmp_path: Path) -> None:
+    result = run(lake, "--out", str(tmp_path / "missing" / "page.html"))
+    assert result.exit_code == 2
+    assert f"{tmp_path / 'missing'}: there is no such folder" in result.output
 
 
 def test_what_is_no_lake_is_wrong_use(tmp_path: Path) -> None:

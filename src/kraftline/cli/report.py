@@ -40,6 +40,8 @@ def command(lake: str, out: Path, start: int | None, end: int | None, cluster: s
     """
     if start is not None and end is not None and start > end:
         raise click.UsageError("--from is after --to")
+    if not out.parent.is_dir():
+        raise click.UsageError(f"{out.parent}: there is no such folder to write the page to")
     try:
         from kraftline.report.report import report
     except ModuleNotFoundError as error:
@@ -57,7 +59,10 @@ def command(lake: str, out: Path, start: int | None, end: int | None, cluster: s
     aside = out.with_name(f".{out.name}.part")
     aside.write_text(made.html, encoding="utf-8")
     aside.replace(out)
-    if made.said is not None:
+    if made.said is None:
+        click.echo("There is nothing to report: the lake tells of no time at all")
+    else:
         click.echo(made.said.headline)
         click.echo(made.said.now)
-    click.echo(f"{out}: {out.stat().st_size / 1e6:.1f} MB, open it in any browser")
+    lakes.say(each.sentence for each in made.silent)
+    click.echo(f"{out}: {out.stat().st_size / 1e6:,.2f} MB, open it in any browser")

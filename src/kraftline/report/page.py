@@ -44,11 +44,27 @@ class Member(Struct, frozen=True):
     is_shown: bool
 
 
+class Silent(Struct, frozen=True):
+    """A cluster of which nothing is known at that time; `unread` is how many places of its files
+    could not be read."""
+
+    cluster: str
+    unread: int
+
+    @property
+    def sentence(self) -> str:
+        why = "no metadata of it was read, or none of that time"
+        if self.unread:
+            why = f"{plural(self.unread, 'place')} in its files could not be read"
+        return f"Nothing is known of cluster {self.cluster}: {why}."
+
+
 class Made(Struct, frozen=True):
-    """Where a page comes from."""
+    """Where a page comes from, and what of it there was nothing to tell of."""
 
     lake: str
     at: datetime
+    silent: list[Silent] = []
 
 
 def page(found: Findings, said: Summary, fleet: list[Member], made: Made) -> str:

@@ -10,24 +10,24 @@ from kraftline.lake.coverage import NoAnswer
 from kraftline.lake.lake import Lake
 from kraftline.lake.tables import TABLES
 from kraftline.report.findings import Findings, find
-from kraftline.report.page import Made, Member, empty_page, page
+from kraftline.report.page import Made, Member, Silent, empty_page, page
 from kraftline.report.summary import LEVELS, Summary, summary
 from kraftline.report.tables import NEEDED, Tables, columns_of, typed
 from kraftline.report.window import Clock, Window, window_of
 
 
 class Report(Struct, frozen=True):
-    """`said` is None where there is nothing to tell."""
+    """`said` is None where there is nothing to tell; nothing is known of the clusters `silent`."""
 
     html: str
     said: Summary | None
+    silent: list[Silent]
 
 
 def report(
     lake: Lake, *, cluster: str | None = None, start: int | None = None, end: int | None = None
 ) -> Report:
     """One page; `start` and `end` in microseconds. NoAnswer: no such cluster or time."""
-    made = Made(lake.root, datetime.now(UTC))
     names = clusters(lake)
     if cluster is not None:
         if cluster not in names:
@@ -38,17 +38,19 @@ def report(
     if not told:
         if start is not None or end is not None:
             raise NoAnswer(_outside(lake, names))
-        return Report(empty_page(lake.root, made), None)
+        made = _made(lake, names)
+        return Report(empty_page(lake.root, made), None, made.silent)
     told.sort(key=lambda each: (LEVELS.index(each[1].level), LEVELS.index(each[1].now_level)))
     shown, said = told[0]
     fleet = [Member(found.cluster, words, found is shown) for found, words in told]
-    return Report(page(shown, said, fleet, made), said)
+    made = _made(lake, [name for name in names if name not in {each.cluster for each in fleet}])
+    return Report(page(shown, said, fleet, made), said, made.silent)
 
 
 def clusters(lake: Lake) -> list[str]:
-    """By name."""
+    """By name; also those whose files told nothing."""
     found = lake.query("SELECT DISTINCT cluster_id FROM coverage", "coverage")
-    return sorted(found["cluster_id"].to_pylist())
+    return sorted({*found["cluster_id"].to_pylist(), *lake.build.clusters})
 
 
 def tables_of(lake: Lake, cluster: str) -> Tables:
@@ -60,6 +62,18 @@ def tables_of(lake: Lake, cluster: str) -> Tables:
         else TABLES[name].columns.empty_table()
         for name in NEEDED
     }
+
+
+def _made(lake: Lake, silent: list[str]) -> Made:
+    unread: dict[str, int] = {}
+    if silent and "quarantine" in lake.build.versions:
+        places = lake.query(
+            "SELECT cluster_id, count(*) AS places FROM quarantine GROUP BY cluster_id",
+            "quarantine",
+        )
+        unread = {row["cluster_id"]: row["places"] for row in places.to_pylist()}
+    told = [Silent(name, unread.get(name, 0)) for name in silent]
+    return Made(lake.root, datetime.now(UTC), told)
 
 
 def _found(lake: Lake, cluster: str, start: int | None, end: int | None) -> Findings | None:
