@@ -7,6 +7,7 @@ import io
 import json
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -408,15 +409,39 @@ def test_follow_refuses_what_will_not_grow(tmp_path: Path, name: str) -> None:
     assert str(tmp_path / name) in str(result.exception)
 
 
-def test_a_closed_pipe_is_no_error() -> None:
+@pytest.mark.parametrize("verb", ["dump --format jsonl", "dump", "info --format csv", "verify"])
+def test_a_closed_pipe_is_no_error(verb: str) -> None:
     done = subprocess.run(
-        f"{sys.executable} -m kraftline dump {METADATA} --format jsonl | head -1",
+        f"set -o pipefail; {sys.executable} -m kraftline {verb} {TOPICS} | head -1",
         shell=True,
+        executable="/bin/bash",
         capture_output=True,
         check=True,
     )
     assert len(done.stdout.splitlines()) == 1
     assert done.stderr == b""
+
+
+@pytest.mark.parametrize("verb", ["dump", "info", "verify"])
+def test_output_that_nobody_wants_is_no_error(verb: str) -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m kraftline {verb} {METADATA} >&- 2>&-", shell=True, check=False
+    )
+    assert done.returncode == 0
+
+
+def test_follow_is_ended_with_control_c_without_a_word(tmp_path: Path) -> None:
+    (tmp_path / f"{0:020}.log").write_bytes(batch(0))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kraftline", "dump", "--follow", "--format", "jsonl", tmp_path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert json.loads(process.stdout.readline())["offset"] == 0
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=10) == (b"", b"")
+    assert process.returncode == 130
 
 
 def cli(*args: object) -> subprocess.CompletedProcess[bytes]:

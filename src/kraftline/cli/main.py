@@ -48,13 +48,11 @@ def verbs() -> None:
 
 
 def main() -> None:
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the shell (`>&-`): nobody wants to see it
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (up to the end)
     try:
         verbs(prog_name="kraftline")
-    except BrokenPipeError:  # `kraftline dump … | head`: the reader has what it wanted
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
-    except KeyboardInterrupt:
-        sys.exit(130)
     except NotKafka as error:  # pointed at the wrong thing
         click.echo(f"kraftline: {error}", err=True)
         sys.exit(2)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,6 +28,16 @@ class Verbs(click.Group):
         module = self._start + cmd_name.replace("-", "_")
         command: click.Command = importlib.import_module(f"kraftline.cli.{module}").command
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """click makes 1 of a closed pipe and of Ctrl-C, which here says that there are problems."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # `kraftline dump … | head`: the reader has what it wanted
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(0)
+        except KeyboardInterrupt:
+            ctx.exit(130)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):

@@ -71,9 +71,14 @@ def command(
     ctx.exit(1 if summary.findings else 0)
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # rich would end with 1
+
+
 class _Table:
     def __init__(self, first: bool) -> None:
-        self.console = Console(highlight=False, soft_wrap=True)
+        self.console = _Console(highlight=False, soft_wrap=True)
         width = min(self.console.width, 110) if self.console.is_terminal else None
         self.text = FindingText(width)
         self.first = first
