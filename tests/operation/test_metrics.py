@@ -124,6 +124,27 @@ def test_every_request_is_counted_by_its_api_and_version(node: NodeThread) -> No
     assert out >= found['kafka_server_brokertopicmetrics_bytesin_total{topic="orders"}']
 
 
+def test_metadata_is_counted_as_the_loader_takes_it_in(node: NodeThread) -> None:
+    tell(node.bootstrap, "orders")
+    loader, found = node.node.loader, metrics(node)
+    while found["kraftline_metadata_loader_lag"]:  # the offsets topic is on its way
+        found = metrics(node)
+    applied = "kafka_server_broker_metadata_metrics_"
+    batches = "kafka_server_brokermetadatalistener_metadatabatch"
+    own = "kraftline_metadata_loader_"
+    assert found[f"{applied}last_applied_record_offset"] == loader.last_applied_offset > 0
+    assert found[f"{applied}last_applied_record_timestamp"] > 1_700_000_000_000
+    assert 0 <= found[f"{applied}last_applied_record_lag_ms"] < 600_000
+    assert found[f"{applied}metadata_load_error_count"] == 0
+    assert found[f"{applied}metadata_apply_error_count"] == 0
+    assert found["kafka_server_metadataloader_currentmetadataversion"] == 30
+    assert found["kafka_server_metadataloader_handleloadsnapshotcount"] == 0
+    assert found[f"{batches}sizes_sum"] >= found[f"{batches}sizes_count"] > 0
+    assert found[f"{batches}processingtimeus_count"] == found[f"{batches}sizes_count"]
+    assert 0 < found[f"{own}publication_seconds_sum"] < 60
+    assert found[f"{own}publication_seconds_count"] == loader.metrics.publications
+
+
 def test_totals_keep_what_a_deleted_topic_had(node: NodeThread) -> None:
     tell(node.bootstrap, "orders")
     admin = AdminClient({"bootstrap.servers": node.bootstrap})

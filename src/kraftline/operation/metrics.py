@@ -13,6 +13,7 @@ from kraftline.metadata.image.topics import TopicsImage
 from kraftline.operation.cleaner_metrics import cleaner_metrics
 from kraftline.operation.exposition import Family, Sample, one
 from kraftline.operation.group_metrics import group_metrics
+from kraftline.operation.loader_metrics import loader_metrics
 from kraftline.operation.process import process_metrics
 from kraftline.operation.sources import Sources
 from kraftline.operation.transaction_metrics import transaction_metrics
@@ -42,6 +43,8 @@ def families(sources: Sources) -> Iterator[Family]:
     yield from _replicas(sources)
     yield from _controller(sources, image)
     yield from _server(sources)
+    end_offset = sources.controller.log.view.end_offset
+    yield from loader_metrics(sources.loader.metrics, end_offset)
     yield from _requests(sources)
     yield from _logs(sources)
     partitions = sources.broker.partitions
@@ -150,7 +153,6 @@ def _led_otherwise(topics: TopicsImage) -> tuple[int, int]:
 
 def _server(sources: Sources) -> Iterator[Family]:
     broker = sources.broker
-    version = broker.cache.image.features.metadata_version
     offline = sources.unreadable + sum(
         logs.disk.failure is not None for logs in broker.partitions.logs.values()
     )
@@ -159,18 +161,6 @@ def _server(sources: Sources) -> Iterator[Family]:
         "gauge",
         "1 starting, 2 recovery, 3 running, 6 pending controlled shutdown, 7 shutting down.",
         int(sources.lifecycle.state),
-    )
-    yield one(
-        "kafka_server_broker_metadata_metrics_last_applied_record_offset",
-        "gauge",
-        "The last metadata that this broker has acted on.",
-        sources.loader.last_applied_offset,
-    )
-    yield one(
-        "kafka_server_metadataloader_currentmetadataversion",
-        "gauge",
-        "The metadata version as its feature level.",
-        0 if version is None else version.level,
     )
     yield one(
         "kafka_server_fetchsessioncache_numincrementalfetchsessions",
