@@ -23,6 +23,7 @@ from click.testing import CliRunner, Result
 
 from kraftline.cli.dump import command
 from kraftline.errors import NotKafka
+from kraftline.inspect.dump.payloads import known_types
 from kraftline.inspect.dump.sources import Wanted, find_sources
 from kraftline.records.framing import batches
 from kraftline.records.record import Record
@@ -75,6 +76,28 @@ def test_control_records_and_group_records_have_type_names_too() -> None:
     assert rows(METADATA, "--type", "LEADER_CHANGE")[0]["isControl"]
     found = rows(TOPICS / "__consumer_offsets-0", "--type", "OFFSET_COMMIT")
     assert {row["keyPayload"]["type"] for row in found} == {"1"}
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("TOPC_RECORD", "did you mean TOPIC_RECORD"),
+        ("offsetcommit", "did you mean OFFSET_COMMIT"),
+        ("nonsense", "there are ABORT, ABORT_TRANSACTION_RECORD"),
+    ],
+)
+def test_a_type_that_does_not_exist_is_wrong_use(name: str, words: str) -> None:
+    result = run(METADATA, "--type", name)
+    assert result.exit_code == 2
+    assert words in result.stderr
+
+
+def test_every_type_that_is_in_a_log_can_be_asked_for() -> None:
+    for path in (METADATA, TOPICS / "__consumer_offsets-0"):
+        text = run(path).stdout.splitlines()
+        kinds = {word for line in text for word in line.split() if word in set(known_types())}
+        assert kinds
+        assert all(rows(path, "--type", kind) for kind in kinds)
 
 
 def test_a_topic_filter_gives_its_records_and_those_about_it() -> None:

@@ -13,10 +13,25 @@ from kraftline.cli.options import format_option, instant
 from kraftline.cli.progress import Bar
 from kraftline.errors import NotKafka
 from kraftline.inspect.dump import followed_rows, json_lines, read_all
-from kraftline.inspect.dump.payloads import type_names
+from kraftline.inspect.dump.payloads import known_types, type_names
 from kraftline.inspect.dump.rows import Row, Selection, json_line, type_name
 from kraftline.inspect.dump.sources import Decoder, Source, Wanted, find_sources
 from kraftline.storage.segment import Damage
+
+
+def _types(ctx: click.Context, param: click.Parameter, names: tuple[str, ...]) -> frozenset[str]:
+    """Names of types as rows are compared by; control records of unknown types have a number."""
+    known = {type_name(name): name for name in known_types()} if names else {}
+    for name in names:
+        if type_name(name) not in known and not name.isdecimal():
+            from difflib import get_close_matches
+
+            near = [known[each] for each in get_close_matches(type_name(name), known)]
+            hint = f"did you mean {' or '.join(near)}?"
+            if not near:
+                hint = f"there are {', '.join(sorted(known.values()))}"
+            raise click.BadParameter(f"no record type is called {name!r}; {hint}", ctx, param)
+    return frozenset(map(type_name, names))
 
 
 @click.command()
@@ -29,7 +44,13 @@ from kraftline.storage.segment import Damage
     show_default=True,
     help="How records are typed; auto goes by the topic's name.",
 )
-@click.option("--type", "types", multiple=True, help="Only records of this type: TOPIC_RECORD, …")
+@click.option(
+    "--type",
+    "types",
+    multiple=True,
+    callback=_types,
+    help="Only records of this type: TOPIC_RECORD, OFFSET_COMMIT, LEADER_CHANGE, …",
+)
 @click.option(
     "--topic",
     "topics",
@@ -49,7 +70,7 @@ def command(
     paths: tuple[str, ...],
     form: str,
     decoder: str,
-    types: tuple[str, ...],
+    types: frozenset[str],
     topics: tuple[str, ...],
     keys: tuple[str, ...],
     from_offset: int | None,
@@ -76,7 +97,7 @@ def command(
     troubles = Troubles(strict)
     wanted = Wanted(None if decoder == "auto" else Decoder(decoder), topics, snapshots)
     selection = Selection(
-        types=frozenset(map(type_name, types)),
+        types=types,
         topics=wanted,
         keys=frozenset(map(_key, keys)),
         from_offset=from_offset,

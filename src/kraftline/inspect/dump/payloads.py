@@ -15,6 +15,7 @@ from kraftline.schema.control.frame import ControlType, control_json, decode_con
 from kraftline.schema.coordinator import frame as coordinator
 from kraftline.schema.coordinator.frame import CoordinatorTopic
 from kraftline.schema.metadata.frame import record_json
+from kraftline.schema.metadata.registry import TYPE_IDS
 from kraftline.storage.segment import SegmentReader
 
 if TYPE_CHECKING:
@@ -120,6 +121,14 @@ def type_names(sources: list[Source]) -> Callable[[Row], str | None]:
         )
 
     return type_of
+
+
+def known_types() -> Iterator[str]:
+    """The names of all types of records, as rows name them."""
+    yield from TYPE_IDS
+    for topic in _TOPICS.values():
+        yield from (name.upper() for name, _, _ in topic.records.values())
+    yield from (kind.name for kind in ControlType)
 
 
 class TopicFilter:
