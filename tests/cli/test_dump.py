@@ -383,6 +383,21 @@ def test_a_missing_path_is_wrong_use() -> None:
     assert "no such file" in done.stderr.decode()
 
 
+@pytest.mark.parametrize("verb", ["dump", "info", "verify"])
+@pytest.mark.parametrize("form", ["table", "json", "jsonl", "csv"])
+def test_names_that_are_no_utf_8_are_shown_all_the_same(
+    tmp_path: Path, verb: str, form: str
+) -> None:
+    folder = os.fsencode(tmp_path) + b"/or\xffders-0"
+    os.mkdir(folder)
+    with open(folder + b"/%020d.log" % 0, "wb") as file:
+        file.write(batch(0) + b"junk" * 9)
+    done = cli(verb, tmp_path, "--format", form)
+    assert b"Traceback" not in done.stderr
+    assert done.returncode == 1
+    assert b"ders-0" in done.stdout
+
+
 def test_follow_goes_on_into_the_next_segment(tmp_path: Path) -> None:
     folder = tmp_path / "orders-0"
     folder.mkdir()

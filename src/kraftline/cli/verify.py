@@ -15,6 +15,7 @@ from kraftline.cli.progress import Bar
 from kraftline.errors import NotKafka
 from kraftline.inspect.verify import Finding, Summary, total_bytes, verify
 from kraftline.inspect.verify.text import FindingText, first_lines, summary_line
+from kraftline.storage.files import shown
 
 _MOST = 20
 _COLUMNS = (
@@ -155,12 +156,12 @@ def _plain(finding: Finding) -> dict[str, Any]:
     """A finding as data; the start of what could not be read is hexadecimal."""
     return {
         "kind": "note" if finding.is_note else "finding",
-        "file": finding.file,
+        "file": shown(finding.file),
         "code": finding.code,
         "position": finding.position,
         "offset": finding.offset,
         "record": finding.record,
-        "problem": finding.problem,
+        "problem": shown(finding.problem),
         "meaning": finding.meaning or None,
         "start": finding.start.hex() or None,
     }

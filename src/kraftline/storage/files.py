@@ -67,6 +67,12 @@ def unwritable(name: str, error: OSError) -> NotKafka:
             return NotKafka(f"{name}: cannot be written: {error.strerror or error}")
 
 
+def shown(text: str) -> str:
+    """Text that every output takes: a file's name may hold bytes that are no UTF-8, which Python
+    keeps in a form that nothing can encode."""
+    return text.encode(errors="backslashreplace").decode()
+
+
 def vanished(error: NotKafka) -> bool:
     """Whether the path was simply gone: normal in a directory that a broker is writing."""
     return isinstance(error.__cause__, FileNotFoundError)

@@ -18,7 +18,7 @@ from kraftline.inspect.dump.rows import Row, RowMaker, Selection, json_line, rea
 from kraftline.inspect.dump.sources import Decoder, Source
 from kraftline.records.checksums import sound_until
 from kraftline.records.framing import batches
-from kraftline.storage.files import vanished
+from kraftline.storage.files import shown, vanished
 from kraftline.storage.follow import follow
 from kraftline.storage.names import SnapshotState, base_offset_of, format_segment_file
 from kraftline.storage.partition_dir import read_partition_directory
@@ -196,7 +196,7 @@ class LineMaker:
         # Only now: the kernel's program is not worth its making for a small file.
         from kraftline.records.metadata_lines import MetadataLines
 
-        name = msgspec.json.encode(source.path)
+        name = msgspec.json.encode(shown(source.path))
         self._lines = MetadataLines(b'{"file":' + name + b',"position":')
 
     def of_run(self, run: Run) -> Iterator[bytes | memoryview]:

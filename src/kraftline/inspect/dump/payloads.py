@@ -16,6 +16,7 @@ from kraftline.schema.coordinator import frame as coordinator
 from kraftline.schema.coordinator.frame import CoordinatorTopic
 from kraftline.schema.metadata.frame import record_json
 from kraftline.schema.metadata.registry import TYPE_IDS
+from kraftline.storage.files import shown
 from kraftline.storage.segment import SegmentReader
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def control_type(row: Row) -> str | None:
 
 def type_names(sources: list[Source]) -> Callable[[Row], str | None]:
     """What names the types of these sources' rows, and of segments that follow them."""
-    kinds = {os.path.dirname(source.path): payloads_of(source.decoder) for source in sources}
+    kinds = {os.path.dirname(shown(source.path)): payloads_of(source.decoder) for source in sources}
 
     def type_of(row: Row) -> str | None:
         return (

@@ -14,6 +14,7 @@ from kraftline.inspect.dump.payloads import TopicFilter, control_type, fill_cont
 from kraftline.inspect.dump.sources import Source, Wanted
 from kraftline.records.batch import Batch
 from kraftline.records.record import Record
+from kraftline.storage.files import shown
 from kraftline.storage.segment import Damage, SegmentReader, Tail, TailKind
 
 _SPLIT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -109,6 +110,7 @@ class RowMaker:
         topics: TopicFilter,
     ) -> None:
         self._source = source
+        self._file = shown(source.path)
         self._selection = selection
         self._footer = False
         self._on_damage = on_damage
@@ -138,7 +140,7 @@ class RowMaker:
             if not selection.takes_record(record):
                 continue
             row = Row(
-                self._source.path,
+                self._file,
                 batch.position,
                 record.offset,
                 record.timestamp,

@@ -10,6 +10,7 @@ from kraftline.inspect.info.files import FileInfo, file_info
 from kraftline.inspect.info.log_dirs import LogDirectoryInfo, log_directory_info
 from kraftline.inspect.info.partitions import PartitionInfo, partition_info
 from kraftline.storage.detect import PathKind, detect
+from kraftline.storage.files import shown
 
 __all__ = ["FileInfo", "Info", "LogDirectoryInfo", "PartitionInfo", "as_object", "as_rows", "info"]
 
@@ -29,7 +30,7 @@ def info(path: str) -> Info:
 def as_object(found: Info) -> dict[str, Any]:
     """One object for programs; `kind` says which."""
     kind = {LogDirectoryInfo: PathKind.LOG_DIRECTORY, PartitionInfo: PathKind.PARTITION_DIRECTORY}
-    plain: dict[str, Any] = msgspec.to_builtins(found)
+    plain: dict[str, Any] = _plain(found)
     if not isinstance(found, FileInfo):
         plain = {"kind": kind[type(found)].value} | plain
     return plain
@@ -41,7 +42,7 @@ def as_rows(found: Info) -> list[dict[str, Any]]:
         plain = as_object(found)
         return [{k: v for k, v in plain.items() if k != "content"} | plain["content"]]
     if isinstance(found, PartitionInfo):
-        return [msgspec.to_builtins(segment) for segment in found.segments]
+        return [_plain(segment) for segment in found.segments]
     partitions = [p for topic in found.topics for p in topic.partitions]
     if found.metadata_log is not None:
         partitions.insert(0, found.metadata_log)
@@ -64,4 +65,18 @@ _ROW = (
 
 
 def _flat(partition: PartitionInfo) -> dict[str, Any]:
-    return {name: getattr(partition, name) for name in _ROW}
+    return {name: _plain(getattr(partition, name)) for name in _ROW}
+
+
+def _plain(value: Any) -> Any:
+    """As builtins, with all text as every output takes it."""
+    match value:
+        case str():
+            return shown(value)
+        case dict():
+            return {name: _plain(each) for name, each in value.items()}
+        case list() | tuple():
+            return [_plain(each) for each in value]
+        case msgspec.Struct():
+            return _plain(msgspec.to_builtins(value))
+    return value
