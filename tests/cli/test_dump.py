@@ -28,6 +28,9 @@ from kraftline.inspect.dump.sources import Wanted, find_sources
 from kraftline.records.framing import batches
 from kraftline.records.record import Record
 from kraftline.records.write import build_batch
+from kraftline.schema.metadata.frame import encode_record
+from kraftline.schema.metadata.topic_record import TopicRecord
+from kraftline.schema.uuids import ZERO
 from tests.another_user import another_user, open_directory
 from tests.fixture_files import FIXTURES
 
@@ -194,6 +197,19 @@ def test_all_formats_hold_the_same_records() -> None:
     assert str(path) in text
     assert "OFFSET_COMMIT" in text
     assert "\x1b" not in text  # no colour into a pipe
+
+
+def test_a_table_has_a_line_per_record_whatever_is_in_it(tmp_path: Path) -> None:
+    steering = "a\n\x1b[2Jb"
+    folder = tmp_path / "__cluster_metadata-0"
+    folder.mkdir()
+    topic = encode_record(TopicRecord(name=steering, topic_id=ZERO), 0)
+    records = [Record(0, 5, None, topic, ((steering, b"v"),)), Record(1, 5, None, topic)]
+    (folder / f"{0:020}.log").write_bytes(build_batch(records))
+    lines = run(folder).stdout.splitlines()
+    assert len(lines) == 2 + len(records)
+    assert "\x1b" not in "".join(lines)
+    assert f"name={steering!r}" in lines[2]
 
 
 def test_an_empty_result_is_still_json() -> None:

@@ -51,7 +51,7 @@ def table(
             if file is not None:
                 yield ""
             file = row.file
-            yield painter.line([("dim", "── "), ("", file)])
+            yield painter.line([("dim", "── "), ("", show_text(file))])
             yield painter.line([("dim", f"{'offset':>10}  {'time (UTC)':<23}  record")])
         yield painter.line(_pieces(row, type_of(row)))
 
@@ -88,7 +88,7 @@ def _pieces(row: Row, kind: str | None) -> Iterator[tuple[str, str]]:
 
 def _header(header: Header) -> Iterator[tuple[str, str]]:
     value = "null" if header.value is None else show_bytes(header.value)
-    yield "dim", f"  {header.key}="
+    yield "dim", f"  {show_text(header.key)}="
     yield "", value
 
 
@@ -100,7 +100,8 @@ def _payload(payload: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if isinstance(data, dict):
         for field, value in data.items():
             yield "name", f" {field}="
-            yield "", value if isinstance(value, str) else msgspec.json.encode(value).decode()
+            text = isinstance(value, str)
+            yield "", show_text(value) if text else msgspec.json.encode(value).decode()
 
 
 def show_time(timestamp: int) -> str:
@@ -112,6 +113,11 @@ def show_time(timestamp: int) -> str:
     except (ValueError, OverflowError, OSError):
         return str(timestamp)
     return f"{when:%Y-%m-%d %H:%M:%S}.{timestamp % 1000:03d}"
+
+
+def show_text(text: str) -> str:
+    """As it is, or in quotes where it would break the line or steer the terminal."""
+    return text if text.isprintable() else repr(text)
 
 
 def show_bytes(data: bytes) -> str:
