@@ -236,6 +236,73 @@ def test_one_flipped_bit_among_many_batches_is_found(kernel: ModuleType) -> None
             runs.prepare(data)
 
 
+def zstd(*values: bytes | None, offset: int = 0) -> bytes:
+    records = [Record(offset + i, i, None, value) for i, value in enumerate(values)]
+    return build_batch(records, codec=Codec.ZSTD)
+
+
+def test_among_many_batches_of_zstd_there_may_be_others(kernel: ModuleType) -> None:
+    small = zstd(b"value" * 20, None, b"")
+    others = [
+        build_batch([Record(0, 0, b"k", b"marker")]),
+        build_batch([Record(0, 0, b"k", b"x" * 10_000)]),
+        build_batch([Record(0, 0, b"k", b"y" * 500)], codec=Codec.LZ4),
+        build_batch(OLD, magic=1, codec=Codec.GZIP),
+        zstd(b"z" * (3 << 20), b"after"),  # larger than what is unpacked many at a time
+        zstd(*[random.Random(1).randbytes(1 << 20)] * 2),
+        sealed(small[:57] + bytes(4)),  # emptied by compaction
+    ]
+    data = small * 10 + b"".join(other + small * 3 for other in others)
+    found = read(data)
+    assert not isinstance(found, str)
+    assert len(found) == 3 * (10 + 3 * len(others)) + 1 + 1 + 1 + len(OLD) + 2 + 2
+
+
+def test_one_bad_batch_among_many_of_zstd_is_named_and_left_out(kernel: ModuleType) -> None:
+    one = zstd(b"key" * 9, b"value" * 20, bytes(300))
+    bad = {
+        "a flipped bit": one[:70] + bytes([one[70] ^ 1]) + one[71:],
+        "a cut frame": sealed(one[:-4]),
+        "no frame": sealed(one[:61] + b"not zstd"),
+        "nothing": sealed(one[:61]),
+        "something after the frame": sealed(one + b"rest"),
+        "records that are cut": sealed(zstd(b"x" * 50)[:57] + b"\0\0\0\x09" + one[61:]),
+    }
+    for name, batch in bad.items():
+        found: list[BadData] = []
+        data = one * 20 + batch + one * 20
+        run = runs.prepare(data, on_error=found.append)
+        assert [each.position for each in found] == [20 * len(one)], name
+        assert run.records == 40 * 3, name
+        assert isinstance(read(data), str)
+
+
+def test_damage_in_a_frame_of_many_never_fails_otherwise(kernel: ModuleType) -> None:
+    one = zstd(*[b"%d and a value of some length" % i for i in range(20)])
+    rng = random.Random(11)
+    for _ in range(150):
+        changed = bytearray(one)
+        for _ in range(rng.randrange(1, 4)):
+            changed[rng.randrange(61, len(one))] = rng.randrange(256)
+        found = read(one * 9 + sealed(changed) + one * 9)
+        assert found in BAD or len(found) == 19 * 20
+
+
+@pytest.mark.parametrize("bomb", ["zstd", "zstd that claims 4 GB"])
+def test_a_bomb_among_many_batches_is_refused_within_the_limit(bomb: str) -> None:
+    one = zstd(b"value" * 20)
+    packed = sealed(one[:61] + BOMBS[bomb]())
+    tracemalloc.start()
+    try:
+        with pytest.raises(TooLarge) as raised:
+            runs.prepare(one * 20 + packed + one * 20, limit=4 << 20)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert raised.value.position == 20 * len(one)
+    assert peak < 24 << 20
+
+
 @pytest.mark.parametrize("name", BOMBS)
 def test_bombs_are_refused_within_the_limit(name: str) -> None:
     codec = next(c for c in Codec if c.name.lower() in name)

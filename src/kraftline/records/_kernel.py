@@ -40,7 +40,7 @@ except ImportError:
 
 if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize
-    from cython.cimports.kraftline.records._crc32c import crc_by
+    from cython.cimports.kraftline.records._of_c import crc_by, unzstd_by
     from cython.cimports.libc.string import memcpy
 
 from kraftline.errors import Corrupt
@@ -74,6 +74,9 @@ _TABLE_FULL = cython.declare(cython.longlong, 1)
 _CUT = cython.declare(cython.longlong, 2)
 _BAD_LENGTH = cython.declare(cython.longlong, 3)
 _BAD_MAGIC = cython.declare(cython.longlong, 4)
+
+# Bytes that `unpack` would rather copy than leave where they are.
+_SMALL = cython.declare(cython.longlong, 4096)
 
 # What `measure` counts.
 _RECORDS = cython.declare(cython.longlong, 0)
@@ -479,6 +482,75 @@ def are_plain(
                     ok = 0
                     break
     return ok == 1
+
+
+def unpack(
+    buf: cython.const[cython.uchar][::1],
+    table: cython.longlong[::1],
+    first: cython.longlong,
+    rows: cython.longlong,
+    position: cython.longlong,
+    out: cython.uchar[::1],
+    used: cython.longlong,
+    enough: cython.longlong,
+    limit: cython.longlong,
+    crc_function: cython.longlong,
+    zstd_function: cython.longlong,
+    context: cython.longlong,
+) -> tuple[int, int]:
+    """Put the records of batches from row `first` on into `out` behind its first `used` bytes,
+    until `enough` are there: (the first row that is not done, bytes used). Compiled only.
+
+    It takes v2 batches of zstd, and small ones that are not compressed (markers of transactions
+    between the others); at any other, at an unsound one and at one for which there is no room it
+    stops, and says no more: the caller looks closer.
+    """
+    row: cython.longlong = first
+    t: cython.longlong
+    start: cython.longlong
+    size: cython.longlong
+    room: cython.longlong
+    codec: cython.longlong
+    written: cython.longlong
+    with cython.nogil:
+        while row < rows and used < enough:
+            t = row * _STRIDE
+            start = table[t + _POSITION] - position
+            size = table[t + _SIZE]
+            codec = table[t + _ATTRIBUTES] & 7
+            if table[t + _MAGIC] != 2 or (codec != 0 and codec != 4):
+                break
+            if crc_function != 0 and crc_by(
+                crc_function, cython.address(buf[start + 21]), size - 21
+            ) != cython.cast(cython.uint, table[t + _CRC]):
+                break
+            start += 61
+            size -= 61
+            room = min(out.shape[0] - used, limit)
+            if codec == 0 or table[t + _COUNT] == 0:
+                if size > min(room, _SMALL):
+                    break
+                if size > 0:
+                    memcpy(cython.address(out[used]), cython.address(buf[start]), size)
+                written = size
+            else:
+                if room <= 0 or size <= 0:
+                    break
+                written = unzstd_by(
+                    zstd_function,
+                    context,
+                    cython.address(out[used]),
+                    room,
+                    cython.address(buf[start]),
+                    size,
+                )
+                if written < 0:
+                    break
+            table[t + _BODY] = used
+            used += written
+            table[t + _BODY_END] = used
+            row += 1
+    return row, used
 
 
 def measure(

@@ -23,6 +23,8 @@ from kraftline.records.record import Bytes, Codec
 if TYPE_CHECKING:
     from zstandard import ZstdDecompressor
 
+    from kraftline.records.zstd_of_c import Frames
+
 DEFAULT_LIMIT: Final = 128 * 1024 * 1024
 
 _FULL = "failed to write whole buffer"  # how cramjam says that the output does not fit
@@ -49,18 +51,28 @@ class Scratch:
     """What decompression needs, kept warm from one batch to the next: memory to write into, and
     zstd's own tables. One thread's alone."""
 
-    __slots__ = ("_frames", "view")
+    __slots__ = ("_frame", "_frames", "view")
 
     def __init__(self, size: int = _START) -> None:
         self.view = memoryview(bytearray(size))
-        self._frames: ZstdDecompressor | None = None
+        self._frame: ZstdDecompressor | None = None
+        self._frames: Frames | None = None
+
+    @property
+    def frames(self) -> Frames:
+        """How the kernel decompresses many zstd frames."""
+        if self._frames is None:
+            from kraftline.records.zstd_of_c import Frames
+
+            self._frames = Frames()
+        return self._frames
 
     def frame(self, data: memoryview, room: int) -> bytes | None:
         """What a single zstd frame of at most `room` bytes holds; None for anything else."""
-        if self._frames is None:
-            self._frames = _zstandard().ZstdDecompressor()
+        if self._frame is None:
+            self._frame = _zstandard().ZstdDecompressor()
         try:
-            return self._frames.decompress(data, room, False, False)
+            return self._frame.decompress(data, room, False, False)
         except _zstandard().ZstdError:
             return None
 

@@ -20,7 +20,7 @@ from kraftline.records.compression import DEFAULT_LIMIT, Scratch, decompress_beh
 from kraftline.records.framing import as_view, framing_error
 from kraftline.records.kernel import active as kernel
 from kraftline.records.legacy import LegacyBatch
-from kraftline.records.record import Bytes, Header
+from kraftline.records.record import Bytes, Codec, Header
 from kraftline.records.write import encode_records
 
 OnError: TypeAlias = Callable[[BadData], None]
@@ -29,6 +29,7 @@ Fields: TypeAlias = tuple[int, int, bytes | None, bytes | None, tuple[Header, ..
 
 _FIRST_ROWS = 512
 _FEW_ROWS = 8  # are not worth looking for a function of C
+_ROOM = 1024 * 1024  # larger batches are unpacked one by one
 
 
 class Group(NamedTuple):
@@ -150,24 +151,27 @@ def _open(
 ) -> tuple[list[tuple[bool, int, int]], int]:
     """Compare checksums and uncompress: ([(in scratch?, first row, last row)], where it ends)."""
     good: list[tuple[bool, int, int]] = []
-    used = plain = first = 0
-    inside, stride, end = False, kernel.STRIDE, at
+    used = plain = row = 0
+    stride, end = kernel.STRIDE, at
     value = google_crc32c.value
     stop = rows * stride
     fields = (kernel.POSITION, kernel.SIZE, kernel.MAGIC, kernel.ATTRIBUTES, kernel.CRC)
-    columns = zip(*(table[field:stop:stride] for field in fields), strict=True)
-    row = -1
-    for row, (place, size, magic, attributes, stored) in enumerate(columns):
+    columns = list(zip(*(table[field:stop:stride] for field in fields), strict=True))
+    while row < rows:
+        place, size, magic, attributes, stored = columns[row]
         start = place - position
         if used + plain >= budget:
             end = start
-            row -= 1
             break
         packed = magic != 2 or bool(attributes & 7 and table[row * stride + kernel.COUNT])
-        if packed is not inside:
-            if first < row:
-                good.append((inside, first, row))
-            inside, first = packed, row
+        if packed and magic == 2 and attributes & 7 == Codec.ZSTD:
+            done, used = _unpack_many(
+                view, table, row, rows, position, check_crc, limit, scratch, used, budget - plain
+            )
+            if done > row:
+                _add(good, True, row, done)
+                row = done
+                continue
         try:
             if check_crc and magic == 2:
                 crc = value(bytes(view[start + 21 : start + size]))
@@ -182,12 +186,54 @@ def _open(
             if on_error is None:
                 raise
             on_error(problem)
-            if first < row:
-                good.append((inside, first, row))
-            first = row + 1
-    if first <= row:
-        good.append((inside, first, row + 1))
+        else:
+            _add(good, packed, row, row + 1)
+        row += 1
     return good, end
+
+
+def _add(good: list[tuple[bool, int, int]], inside: bool, first: int, last: int) -> None:
+    if good and good[-1][0] is inside and good[-1][2] == first:
+        first = good.pop()[1]
+    good.append((inside, first, last))
+
+
+def _unpack_many(
+    view: memoryview,
+    table: array[int],
+    row: int,
+    rows: int,
+    position: int,
+    check_crc: bool,
+    limit: int,
+    scratch: Scratch,
+    used: int,
+    enough: float,
+) -> tuple[int, int]:
+    """Put batches of zstd from `row` on into `scratch` in one call, in a time in which other
+    threads run: (the first row that is not done, bytes used). What it leaves needs a closer look.
+    """
+    if not kernel.COMPILED or rows < _FEW_ROWS:
+        return row, used
+    checksum, frames = function_of_c() if check_crc else 0, scratch.frames
+    if not frames.function or (check_crc and not checksum):
+        return row, used
+    scratch.make_room(used, _ROOM)
+    done, used = kernel.unpack(
+        view,
+        table,
+        row,
+        rows,
+        position,
+        scratch.view,
+        used,
+        int(min(enough, len(scratch.view))),
+        limit,
+        checksum,
+        frames.function,
+        frames.context,
+    )
+    return done, used
 
 
 def _unpack(
