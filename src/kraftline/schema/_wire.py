@@ -19,12 +19,42 @@ except ImportError:  # only where nothing is compiled anyway
 
 if cython.compiled:
     from cython.cimports.cpython.bytearray import PyByteArray_Resize
+    from cython.cimports.cpython.ref import Py_INCREF
+    from cython.cimports.cpython.tuple import PyTuple_New, PyTuple_SET_ITEM
 
 COMPILED = cython.compiled
 
 _INT32, _INT64, _FLOAT64 = Struct(">i"), Struct(">q"), Struct(">d")
 _new_uuid = bytes.__new__
 _MAX_STRING = 0x7FFF
+
+# What `Reader.fields` and `Reader.tagged` read for a code: one of these times four, plus 1 where a
+# length is compact and 2 where there may be a null. `Reader._field` knows them by number.
+KINDS = {
+    name: number
+    for number, name in enumerate(
+        (
+            "int32",
+            "uuid",
+            "int32_array",
+            "string",
+            "int64",
+            "int16",
+            "int8",
+            "uuid_array",
+            "string_array",
+            "boolean",
+            "blob",
+            "int64_array",
+            "uvarint",
+            "uint16",
+            "uint32",
+            "float64",
+        )
+    )
+}
+NO_SUCH_TAG = 255
+_NO_SUCH_TAG = cython.declare(cython.int, 255)
 
 # Uuids repeat (a topic's partitions, a broker's directories), and making one costs more than
 # finding it: the last one seen in each slot is kept, with its bytes and its text beside it.
@@ -510,10 +540,92 @@ class Reader:
     def compact_nullable_string_array(self) -> tuple | None:
         return self._strings(self._count(True, True, 1), True)
 
+    # Many fields in one call
+
+    @cython.cfunc
+    def _field(self, code: cython.int) -> object:
+        kind: cython.int = code >> 2
+        compact: cython.bint = code & 1
+        nullable: cython.bint = code & 2
+        if kind == 0:
+            return _be32(self.buf, self._take(4))
+        if kind == 1:
+            return _uuid_at(self.buf, self._take(16))
+        if kind == 2:
+            return self._int32s(self._count(compact, nullable, 4))
+        if kind == 3:
+            return self._text(self._length(compact, False), nullable)
+        if kind == 4:
+            return _be64(self.buf, self._take(8))
+        if kind == 5:
+            return _be16(self.buf, self._take(2))
+        if kind == 6:
+            return self.int8()
+        if kind == 7:
+            return self._uuid_tuple(self._count(compact, nullable, 16))
+        if kind == 8:
+            return self._strings(self._count(compact, nullable, 1 if compact else 2), compact)
+        if kind == 9:
+            return self.boolean()
+        if kind == 10:
+            return self._blob(self._length(compact, True), nullable)
+        if kind == 11:
+            return self._int64s(self._count(compact, nullable, 8))
+        if kind == 12:
+            return self._uvarint()
+        if kind == 13:
+            return self.uint16()
+        if kind == 14:
+            return self.uint32()
+        return self.float64()
+
+    def fields(self, codes: bytes) -> tuple:
+        """A value for each of these codes (see `KINDS`), one after the other."""
+        if not cython.compiled:
+            return tuple([self._field(code) for code in codes])
+        n: cython.Py_ssize_t = len(codes)
+        code: cython.p_uchar = codes
+        i: cython.Py_ssize_t
+        values: tuple = PyTuple_New(n)
+        for i in range(n):
+            value = self._field(code[i])
+            Py_INCREF(value)  # which the tuple takes over
+            PyTuple_SET_ITEM(values, i, value)
+        return values
+
+    def tagged(self, count: cython.longlong, codes: bytes, defaults: tuple) -> list:
+        """The values of `count` tagged fields, in the order of their tags, or their defaults.
+
+        A code stands at the place of its tag. The last of the values is a list of tag and bytes of
+        each field that no code is for, or None.
+        """
+        values: list = list(defaults)
+        unknown = None
+        known: cython.Py_ssize_t = len(codes)
+        code: cython.p_uchar = codes
+        while count > 0:
+            tag: cython.longlong = self._uvarint()
+            end: cython.Py_ssize_t = self._tag_end()
+            if tag < known and code[tag] != _NO_SUCH_TAG:
+                values[tag] = self._field(code[tag])
+            else:
+                if unknown is None:
+                    unknown = []
+                unknown.append((tag, self.raw(end - self.pos)))
+            if self.pos != end:
+                self.tag_done(end)
+            count -= 1
+        values.append(unknown)
+        return values
+
     # Frames
 
     def tag_end(self) -> int:
         """Reads the size of a tagged field; where the field must end."""
+        return self._tag_end()
+
+    @cython.cfunc
+    def _tag_end(self) -> cython.Py_ssize_t:
         n: cython.longlong = self._uvarint()
         if self.end - self.pos < n:
             self._short(n)

@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TypeVar
 from kraftline.errors import NotRepresentable, Unsupported
 from kraftline.schema.fields import FieldSpec, fields
 from kraftline.schema.types import Message, RawTag
-from kraftline.schema.wire import Reader, Writer
+from kraftline.schema.wire import KINDS, NO_SUCH_TAG, Reader, Writer
 
 __all__ = [
     "FieldSpec",
@@ -192,21 +192,61 @@ class ReaderSource(Source):
 
     def body(self) -> None:
         self.names.update({self.cls.__name__: self.cls, "RawTag": RawTag})
+        gathered: list[tuple[str, int]] = []
         for field in self.present:
             if field.tag is None:
-                self.line(1, f"{field.name} = {self.value(field)}")
+                code = self.code(field)
+                if code is None:
+                    self.read_gathered(gathered)
+                    self.line(1, f"{field.name} = {self.value(field)}")
+                else:
+                    gathered.append((field.name, code))
+        if self.flexible:
+            gathered.append(("_tags", 4 * KINDS["uvarint"]))
+        self.read_gathered(gathered)
         if self.flexible:
             self.tag_section()
         self.block(1, self.made())
 
+    def code(self, field: FieldSpec) -> int | None:
+        """What `Reader.fields` has to be told to read the field; None if it cannot."""
+        if field.struct is not None or (field.is_array and field.wire not in _WHOLE_ARRAYS):
+            return None
+        kind = KINDS[_METHODS.get(field.wire, field.wire) + "_array" * field.is_array]
+        compact = field.owner_is_flexible(self.version)
+        return 4 * kind + compact + 2 * (self.version in field.nullable)
+
+    def read_gathered(self, gathered: list[tuple[str, int]]) -> None:
+        """One call for neighbouring fields: calls are what reading costs."""
+        if gathered:
+            names = ", ".join(name for name, _ in gathered)
+            codes = bytes(code for _, code in gathered)
+            self.line(1, f"{names}, = r.fields({codes!r})")
+            gathered.clear()
+
     def tag_section(self) -> None:
-        self.line(1, "_tags = r.uvarint()")
         self.line(1, "if _tags == 0:")
         self.block(2, self.made(tags_at_default=True))
+        codes = {field.tag or 0: self.code(field) for field in self.tagged}
+        if None in codes.values():
+            self.tag_loop()
+        else:
+            names = {field.tag or 0: field.name for field in self.tagged}
+            tags = range(max(codes, default=-1) + 1)
+            defaults = {field.tag or 0: field.default for field in self.tagged}
+            self.names["DEFAULTS"] = tuple(defaults.get(tag) for tag in tags)
+            plan = bytes(NO_SUCH_TAG if (code := codes.get(tag)) is None else code for tag in tags)
+            found = [names.get(tag, "_") for tag in tags] + ["_unknown"]
+            self.line(1, f"{', '.join(found)}, = r.tagged(_tags, {plan!r}, DEFAULTS)")
+        if self.keeps_unknown:
+            self.line(1, "if _unknown:")
+            self.block(2, self.made(unknown=True))
+
+    def tag_loop(self) -> None:
+        """Tagged fields of which at least one is a struct."""
         for field in self.tagged:
             self.line(1, f"{field.name} = {self.constant(field)}")
-        if self.keeps_unknown:
-            self.line(1, "_unknown = []")
+        self.line(1, "_unknown = []")
         self.line(1, "while _tags:")
         self.line(2, "_tag = r.uvarint()")
         self.line(2, "_end = r.tag_end()")
@@ -215,15 +255,10 @@ class ReaderSource(Source):
             self.line(2, f"{word} _tag == {field.tag}:")
             self.line(3, f"{field.name} = {self.value(field)}")
             word = "elif"
-        if self.tagged:
-            self.line(2, "else:")
-        other = "_unknown.append(RawTag(_tag, r.raw(_end - r.pos)))"
-        self.line(3 if self.tagged else 2, other if self.keeps_unknown else "r.pos = _end")
+        self.line(2, "else:")
+        self.line(3, "_unknown.append((_tag, r.raw(_end - r.pos)))")
         self.line(2, "r.tag_done(_end)")
         self.line(2, "_tags -= 1")
-        if self.keeps_unknown:
-            self.line(1, "if _unknown:")
-            self.block(2, self.made(unknown=True))
 
     def made(self, tags_at_default: bool = False, unknown: bool = False) -> list[str]:
         """The last lines: fields that are not there, or only tagged, have their defaults."""
@@ -235,7 +270,7 @@ class ReaderSource(Source):
         while values and declared[len(values) - 1].name not in there:
             values.pop()
         if unknown:
-            values.append("unknown_tags=tuple(_unknown)")
+            values.append("unknown_tags=tuple([RawTag(*_pair) for _pair in _unknown])")
         return [f"return {self.cls.__name__}({', '.join(values)})"]
 
     def sequence(self, items: str) -> str:

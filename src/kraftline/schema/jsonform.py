@@ -151,6 +151,9 @@ def _base64(value: bytes | None) -> str | None:
     return None if value is None else b64encode(value).decode("ascii")
 
 
+_NOT_JSON = ("uuid", "bytes", "records")  # values of these are put differently
+
+
 class _JsonSource(ReaderSource):
     """Reads as the reader of objects does, but into values of JSON and a dict of them."""
 
@@ -181,6 +184,9 @@ class _JsonSource(ReaderSource):
         name = f"DEFAULT_{field.name}"
         self.names[name] = json_value(field, field.default, self.version)
         return name
+
+    def code(self, field: FieldSpec) -> int | None:
+        return None if field.is_array or field.wire in _NOT_JSON else super().code(field)
 
     def value(self, field: FieldSpec) -> str:
         value = super().value(field)

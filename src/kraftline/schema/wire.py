@@ -10,10 +10,11 @@ from kraftline import kernels
 _NAME = "kraftline.schema._wire"
 
 if TYPE_CHECKING:
-    from kraftline.schema._wire import COMPILED, Reader, Writer
+    from kraftline.schema._wire import COMPILED, KINDS, NO_SUCH_TAG, Reader, Writer
 else:
     _module = kernels.load(_NAME)
     COMPILED, Reader, Writer = _module.COMPILED, _module.Reader, _module.Writer
+    KINDS, NO_SUCH_TAG = _module.KINDS, _module.NO_SUCH_TAG
 
 
 def interpreted() -> ModuleType:
@@ -21,4 +22,4 @@ def interpreted() -> ModuleType:
     return kernels.interpreted(_NAME)
 
 
-__all__ = ["COMPILED", "Reader", "Writer", "interpreted"]
+__all__ = ["COMPILED", "KINDS", "NO_SUCH_TAG", "Reader", "Writer", "interpreted"]
