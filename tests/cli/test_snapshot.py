@@ -50,6 +50,9 @@ def test_an_older_release_needs_a_yes(tmp_path: Path) -> None:
 def test_an_unknown_release_is_wrong_use(tmp_path: Path) -> None:
     assert run("write", METADATA, "--release-version", "9.9", "--out", tmp_path).exit_code == 2
     assert run("write", METADATA, "--as-of", "yesterday", "--out", tmp_path).exit_code == 2
+    beyond = run("write", METADATA, "--as-of", "5000", "--out", tmp_path)
+    assert beyond.exit_code == 2
+    assert "these files know offsets 0 to 298" in beyond.stderr
 
 
 def test_edit_prints_the_difference_in_words(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from kraftline.cli.metadata_log import log_bytes
 from kraftline.cli.options import format_option
 from kraftline.cli.progress import Bar
 from kraftline.cli.snapshot_output import show_edited, show_written
+from kraftline.inspect.history import Unanswerable
 from kraftline.inspect.history.moments import Moment, parse_moment
 from kraftline.inspect.snapshots import (
     DeleteTopic,
@@ -60,9 +61,13 @@ def _voters(
         raise click.BadParameter(str(error), ctx, param) from None
 
 
-def _replaying(paths: Sequence[str]) -> Bar:
-    """All of a log is read once for its headers, and once for its records."""
-    return Bar(lambda: 2 * log_bytes(paths), "replaying")
+def _state(paths: Sequence[str], as_of: Moment | None) -> State:
+    # All of a log is read once for its headers, and once for its records.
+    with Bar(lambda: 2 * log_bytes(paths), "replaying") as bar:
+        try:
+            return read_state(paths, as_of, bar.advance)
+        except Unanswerable as error:
+            raise click.BadParameter(str(error), param_hint="--as-of") from None
 
 
 _paths = click.argument("paths", nargs=-1, required=True, metavar="PATH...")
@@ -107,6 +112,8 @@ def write(
     release cannot say is listed, and only left out with --accept-loss. A node of that release
     starts only if bootstrap.checkpoint is moved away too, where it names a newer version.
 
+    Exit code 0: written; 1: refused; 2: wrong use, or not Kafka's.
+
     \b
     Examples:
       kraftline snapshot write /var/lib/kafka --out /tmp
@@ -115,8 +122,7 @@ def write(
 
     How a node starts from it: see `kraftline snapshot edit --help`.
     """
-    with _replaying(paths) as bar:
-        state = read_state(paths, as_of, bar.advance)
+    state = _state(paths, as_of)
     if release_version is not None:
         try:
             version = from_release(release_version)
@@ -150,12 +156,14 @@ def _check_loss(state: State, lost: Sequence[str], accepted: bool) -> None:
 @_paths
 @_out
 @_as_of
-@click.option("--remove-broker", "brokers", multiple=True, type=int, metavar="ID")
-@click.option("--delete-topic", "topics", multiple=True, metavar="NAME")
+@click.option(
+    "--remove-broker", "brokers", multiple=True, type=int, metavar="ID", help="And its replicas."
+)
+@click.option("--delete-topic", "topics", multiple=True, metavar="NAME", help="And its configs.")
 @click.option(
     "--set-config", "configs", multiple=True, metavar="TYPE:NAME:KEY=VALUE", help="Empty: unset."
 )
-@click.option("--unset", multiple=True, metavar="TYPE:NAME:KEY")
+@click.option("--unset", multiple=True, metavar="TYPE:NAME:KEY", help="Back to the default.")
 @click.option("--voters", metavar=_VOTERS, callback=_voters, help="These and no others.")
 @_listener
 @click.option("--delete-orphans", is_flag=True, help="Delete topics with no replica elsewhere.")
@@ -186,6 +194,8 @@ def edit(
     --unclean says so. TYPE is topic, broker (an empty NAME is all brokers), group or
     client-metrics. A voter that goes loses its registration as a controller.
 
+    Exit code 0: written; 1: refused; 2: wrong use, or not Kafka's.
+
     \b
     Examples:
       kraftline snapshot edit /var/lib/kafka --remove-broker 3 --out /tmp
@@ -215,8 +225,8 @@ def edit(
         raise click.UsageError(str(error)) from None
     if not edits and voters is None:
         raise click.UsageError("nothing to change; `kraftline snapshot write` writes it as it is")
-    with _replaying(paths) as bar:
-        state = read_state(paths, as_of, bar.advance)
+    state = _state(paths, as_of)
+    with Bar(None, "editing"):
         edited = edit_state(
             state,
             edits,

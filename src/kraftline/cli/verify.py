@@ -53,6 +53,7 @@ def command(
     Examples:
       kraftline verify /var/lib/kafka
       kraftline verify --first /var/lib/kafka/__cluster_metadata-0
+      kraftline verify node-1/__cluster_metadata-0 node-2/__cluster_metadata-0
       kraftline verify orders-0/00000000000000000000.log --format jsonl
     """
     printer = _PRINTERS[form](first)

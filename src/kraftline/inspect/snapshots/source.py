@@ -17,6 +17,7 @@ from kraftline.inspect.history.reading import read_batches
 from kraftline.inspect.history.trouble import name_of
 from kraftline.inspect.snapshots.refusal import Refused
 from kraftline.metadata.image import MetadataImage
+from kraftline.metadata.words.values import plural
 from kraftline.raft.control_state import ControlState
 from kraftline.schema.control.voters_record import VotersRecord
 from kraftline.storage import quorum_state
@@ -117,7 +118,7 @@ def _troubles(trouble: Sequence[Trouble], known: int) -> list[str]:
     said = [str(each) for each in trouble[:known] if not each.harmless]
     refused = [each for each in trouble[known:] if not each.harmless]
     if refused:
-        said.append(f"{len(refused)} records were passed over; the first: {refused[0]}")
+        said.append(f"passed over: {plural(len(refused), 'record')}; the first: {refused[0]}")
     return said
 
 
