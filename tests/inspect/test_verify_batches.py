@@ -16,6 +16,7 @@ from tests.inspect.damage import (
     ATTRIBUTES,
     COUNT,
     EPOCH,
+    FIXTURES,
     LAST_DELTA,
     LOG,
     MAX_TIMESTAMP,
@@ -217,6 +218,14 @@ def test_an_unknown_codec_is_found(partition: Path) -> None:
     log = partition / LOG
     set_field(log, positions(log)[0], ATTRIBUTES, "h", 0x06)
     assert "batch-codec" in codes(partition)
+
+
+def test_an_unknown_codec_is_found_where_there_is_nothing_to_decompress(tmp_path: Path) -> None:
+    log = tmp_path / LOG
+    log.write_bytes((FIXTURES / "batches" / "data" / "v2-empty-plain.log").read_bytes())
+    assert codes(log) == []
+    set_field(log, positions(log)[0], ATTRIBUTES, "h", 0x06)
+    assert codes(log) == ["batch-attributes"]
 
 
 @pytest.mark.parametrize("codec", ["gzip", "lz4", "snappy", "zstd"])

@@ -12,12 +12,15 @@ from operator import le, lt
 
 from kraftline.inspect.verify.batches import Rows
 from kraftline.inspect.verify.findings import Report
+from kraftline.records.batch import HEADER_SIZE
+from kraftline.records.record import Codec
 from kraftline.records.runs import Run
 from kraftline.storage.checkpoints import EpochStart
 from kraftline.storage.names import MAX_INT, base_offset_of
 
 # The bits that Kafka sets, by magic.
 _BITS = (0x07, 0x0F, 0x7F)
+_CODEC = 0x07
 _TRANSACTIONAL = 0x10
 _NO_EPOCH = -1
 
@@ -170,7 +173,8 @@ class HeaderCheck:
         kinds = set(zip(rows.magics, rows.attributes, strict=True))
         odd = {(magic, bits) for magic, bits in kinds if bits & ~_BITS[magic]}
         transactional = any(bits & _TRANSACTIONAL for magic, bits in kinds if magic == 2)
-        if not odd and not transactional:
+        unknown = any(bits & _CODEC > Codec.ZSTD for _, bits in kinds)
+        if not odd and not transactional and not unknown:
             return
         for n, kind in enumerate(zip(rows.magics, rows.attributes, strict=True)):
             problem = None
@@ -178,6 +182,9 @@ class HeaderCheck:
                 problem = f"attributes {kind[1]:#04x} have bits that format v{kind[0]} does not use"
             elif kind[0] == 2 and kind[1] & _TRANSACTIONAL and rows.producer_ids[n] < 0:
                 problem = "a transactional batch without a producer id"
+            elif kind[0] == 2 and kind[1] & _CODEC > Codec.ZSTD and rows.sizes[n] == HEADER_SIZE:
+                # Others are found out when they are decompressed.
+                problem = f"an empty batch of compression codec {kind[1] & _CODEC}: not known"
             if problem is not None:
                 self.report.add(
                     "batch-attributes",
