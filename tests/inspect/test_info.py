@@ -20,7 +20,8 @@ from kraftline.inspect.info import (
     info,
 )
 from kraftline.storage.segment import SegmentReader
-from tests.inspect.damage import FIXTURES, METADATA, SECOND, TOPICS, copy, cut, patch
+from tests.another_user import another_user, open_directory
+from tests.inspect.damage import FIXTURES, METADATA, SECOND, TOPICS, copy, cut, patch, positions
 
 KILLED = FIXTURES / "killed_4_3" / "data" / "node-1"
 _BATCH = re.compile(
@@ -199,6 +200,29 @@ def test_damage_is_told_and_does_not_stop_the_answer(tmp_path: Path) -> None:
     found = log_directory(node)
     assert len(found.unreadable) == 2
     assert found.topics
+
+
+def test_a_cut_snapshot_is_told_wherever_it_is_cut(tmp_path: Path) -> None:
+    whole = sorted((METADATA / "__cluster_metadata-0").glob("*.checkpoint"))[-1]
+    starts = positions(whole)
+    copied = tmp_path / whole.name
+    for size in (0, 10, starts[-1] - 1, starts[-1], starts[-1] + 1):
+        copied.write_bytes(whole.read_bytes()[:size])
+        found = file(copied)
+        assert found.content["end_offset"] == int(whole.name.split("-")[0])
+        (line,) = found.unreadable
+        assert line.startswith(f"position {max((p for p in starts if p <= size), default=0)}: ")
+
+
+def test_a_partition_that_may_not_be_read_is_here_all_the_same() -> None:
+    with open_directory() as where:
+        node = copy(TOPICS, where)
+        log_directory(node)
+        (node / "mixed-0").chmod(0)
+        with another_user():
+            found = log_directory(node)
+    assert any("mixed-0: no permission" in line for line in found.unreadable)
+    assert not any("mixed-0" in line for line in found.odd)
 
 
 def test_odd_things_are_told(tmp_path: Path) -> None:

@@ -29,8 +29,9 @@ from kraftline.storage import (
     txn_index,
 )
 from kraftline.storage.detect import PathKind
-from kraftline.storage.names import parse_snapshot
+from kraftline.storage.names import SnapshotState, parse_snapshot
 from kraftline.storage.segment import Damage, SegmentReader, TailKind
+from kraftline.storage.snapshot_file import SnapshotReader
 
 _ROWS = 4096
 _NO_TIMESTAMP = -1
@@ -119,6 +120,8 @@ def _codec(number: int) -> str:
 def _snapshot(path: str, unreadable: list[str]) -> dict[str, Any]:
     name = parse_snapshot(os.path.basename(path))
     batches = _segment(path, unreadable)
+    if not unreadable and not (name and name.state is SnapshotState.PARTIAL):
+        unreadable += _refused(path)
     content: dict[str, Any] = {
         "end_offset": None if name is None else name.id.end_offset,
         "epoch": None if name is None else name.id.epoch,
@@ -129,6 +132,18 @@ def _snapshot(path: str, unreadable: list[str]) -> dict[str, Any]:
         "tail": batches["tail"],
     }
     return content
+
+
+def _refused(path: str) -> list[str]:
+    """Why a node would not take a snapshot: where it is cut, for one."""
+    try:
+        with SnapshotReader(path) as snapshot:
+            for _ in snapshot.batches():
+                pass
+    except BadData as error:
+        error.file = None
+        return [str(error)]
+    return []
 
 
 def snapshot_time(path: str) -> int | None:

@@ -17,6 +17,7 @@ from kraftline.inspect.info.partitions import (
 from kraftline.storage import checkpoints
 from kraftline.storage.files import vanished
 from kraftline.storage.log_dir import LogDirectory, PartitionPlace, read_log_directory
+from kraftline.storage.names import PartitionName
 from kraftline.storage.partition_dir import read_partition_directory
 
 
@@ -83,7 +84,7 @@ def log_directory_info(path: str) -> LogDirectoryInfo:
             partitions.append(info)
         else:
             others.append(info)
-    odd += _missing(directory, partitions)
+    odd += _missing(directory)
     features, quorum = _metadata(directory, metadata)
     meta, marker = directory.meta, directory.clean_shutdown
     return LogDirectoryInfo(
@@ -172,15 +173,15 @@ def _id(number: int) -> int | None:
     return None if number < 0 else number
 
 
-def _missing(directory: LogDirectory, partitions: list[PartitionInfo]) -> list[str]:
-    """Partitions that a checkpoint names and that are not here."""
-    here = {(info.topic, info.partition) for info in partitions}
+def _missing(directory: LogDirectory) -> list[str]:
+    """Partitions that a checkpoint names and that are not here, readable or not."""
+    here = {place.name for place in directory.partitions}
     said = []
     for name, entries in (
         (checkpoints.RECOVERY_POINTS, directory.recovery_points),
         (checkpoints.HIGH_WATERMARKS, directory.high_watermarks),
     ):
-        gone = [e for e in entries if (e.topic, e.partition) not in here]
+        gone = [e for e in entries if PartitionName(e.topic, e.partition) not in here]
         if gone:
             which = ", ".join(f"{e.topic}-{e.partition}" for e in gone[:5])
             more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
