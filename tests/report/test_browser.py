@@ -10,7 +10,7 @@ import pytest
 
 from tests.report import chromium
 from tests.report.chromium import DESK, PHONE, Page
-from tests.report.nights import bad, commits, quiet, tables
+from tests.report.nights import bad, commits, quiet, tables, trouble
 from tests.report.telling import html_of
 
 pytestmark = [
@@ -74,6 +74,20 @@ def test_pictures_are_drawn_within_their_boxes(
     for marks, excess in drawn.values():
         assert marks > 0
         assert excess <= 1
+
+
+def test_a_few_things_are_counted_in_whole_numbers(browser: Page, tmp_path: Path) -> None:
+    """One partition without a leader, two short of replicas."""
+    file = tmp_path / "few.html"
+    rows = [trouble("offline", "a-0", 60, 90), trouble("under-replicated", "a-1", 60, 90)]
+    rows += [trouble("under-replicated", "a-2", 70, 80)]
+    file.write_text(html_of({**quiet(), "health": tables({"health": rows})["health"]}))
+    browser.open(file, width=DESK, dark=False)
+    marks = browser.run(
+        "return [...document.querySelectorAll('#curves .ytick text')]"
+        ".map((each) => each.textContent)"
+    )
+    assert marks == ["0", "1", "2"]
 
 
 def test_dark_and_light_differ_down_to_the_pictures(browser: Page, night: Path) -> None:

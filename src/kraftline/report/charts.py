@@ -49,6 +49,7 @@ _LINE_COLOURS = tuple(f"@line{number}" for number in range(1, 9))
 _LANE = 30
 _FRAME = 46  # above and below the lanes
 _LABEL = 16  # characters
+_MARKS = 5  # beside an axis, about
 _NARROW = 500  # lines of less than 1/500 of the picture are drawn as wide as that
 
 
@@ -131,7 +132,8 @@ def trouble_curves(found: Troubles, window: Window) -> Figure:
             }
         )
     layout = _layout(window, height=260)
-    layout["yaxis"] = _count_axis("partitions")
+    highest = max((count for points in found.curves.values() for _, count in points), default=0)
+    layout["yaxis"] = _count_axis("partitions", highest)
     layout["hovermode"] = "x unified"
     return {"data": traces, "layout": layout}
 
@@ -152,7 +154,8 @@ def churn_bars(found: Churn, window: Window) -> Figure:
     ]
     layout = _layout(window, height=260)
     layout |= {"barmode": "stack", "bargap": 0.08, "hovermode": "x unified"}
-    layout["yaxis"] = _count_axis(f"changes per {length(found.width)}")
+    highest = max(map(sum, zip(*found.counts.values(), strict=True)), default=0)
+    layout["yaxis"] = _count_axis(f"changes per {length(found.width)}", highest)
     return {"data": traces, "layout": layout}
 
 
@@ -186,7 +189,8 @@ def lag_lines(found: Groups, window: Window) -> Figure:
                 }
             )
     layout = _layout(window, height=280)
-    layout["yaxis"] = _count_axis("records behind")
+    highest = max((lag.highest for lag in found.lagging), default=0)
+    layout["yaxis"] = _count_axis("records behind", highest)
     layout["hovermode"] = "x unified"
     layout["margin"] = {"l": 64, "r": 14, "t": 6, "b": 36}
     axis = layout["xaxis"]
@@ -278,7 +282,9 @@ def _cut(name: str) -> str:
     return name if len(name) <= _LABEL else f"{name[: _LABEL // 2 - 1]}…{name[-_LABEL // 2 :]}"
 
 
-def _count_axis(title: str) -> Json:
+def _count_axis(title: str, highest: int) -> Json:
+    """Marks at whole numbers: left alone, plotly.js marks halves too, and rounds what it says."""
+    marks: dict[str, Json] = {"dtick": 1} if highest < _MARKS else {"nticks": _MARKS}
     return {
         "title": {"text": title, "font": {"color": "@muted", "size": 12}, "standoff": 8},
         "rangemode": "tozero",
@@ -286,8 +292,8 @@ def _count_axis(title: str) -> Json:
         "zerolinecolor": "@line",
         "tickfont": {"color": "@muted"},
         "tickformat": ",d",
-        "nticks": 5,
         "fixedrange": True,
+        **marks,
     }
 
 
