@@ -77,10 +77,14 @@ def test_of_many_clusters_the_worst_is_told_and_all_are_listed(tmp_path: Path) -
         rows[name] += more
     root = tmp_path / "lake"
     write_lake(root, rows)
-    assert "audit-0 had no leader" in run(root, "--out", str(out)).output
+    first, second, *_ = run(root, "--out", str(out)).output.splitlines()
+    assert first == "Of 2 clusters worst-one was worst off:"
+    assert second.startswith("audit-0 had no leader")
     html = out.read_text()
     assert "2 clusters, the worst first" in html
     assert html.index("<code>worst-one</code>") < html.index("<code>quiet-one</code>")
+    folded = html[html.index("1 cluster where nothing was wrong") :]
+    assert "<code>quiet-one</code>" in folded[: folded.index("</details>")]
     assert "Nothing was wrong" in run(root, "--out", str(out), "--cluster", "quiet-one").output
     assert "worst-one" not in out.read_text()
 
@@ -116,6 +120,7 @@ def test_a_cluster_whose_files_could_not_be_read_is_not_left_out_in_silence(tmp_
     only = run(root, "--out", str(out), "--cluster", "damaged-one")
     assert "There is nothing to report" in only.output
     assert sentence in out.read_text()
+    assert "<h1>Nothing could be read</h1>" in out.read_text()
     assert run(root, "--out", str(out), "--cluster", "quiet-one").stderr == ""
 
 

@@ -62,6 +62,8 @@ def command(lake: str, out: Path, start: int | None, end: int | None, cluster: s
     if made.said is None:
         click.echo("There is nothing to report: the lake tells of no time at all")
     else:
+        if made.clusters > 1:
+            click.echo(f"Of {made.clusters} clusters {made.cluster} was worst off:")
         click.echo(made.said.headline)
         click.echo(made.said.now)
     lakes.say(each.sentence for each in made.silent)

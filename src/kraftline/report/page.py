@@ -23,7 +23,7 @@ from kraftline.report import charts
 from kraftline.report.charts import TROUBLE_NAMES, Figure
 from kraftline.report.findings import Findings
 from kraftline.report.numbers import short_bytes
-from kraftline.report.summary import Summary
+from kraftline.report.summary import FINE, Summary
 from kraftline.report.window import Clock, length
 
 # What the list of changes can be narrowed to, and the kinds that belong to it.
@@ -42,6 +42,11 @@ class Member(Struct, frozen=True):
     cluster: str
     said: Summary
     is_shown: bool
+
+    @property
+    def is_well(self) -> bool:
+        """Nothing was wrong, and nothing is."""
+        return self.said.level == self.said.now_level == FINE
 
 
 class Silent(Struct, frozen=True):
@@ -87,7 +92,8 @@ def page(found: Findings, said: Summary, fleet: list[Member], made: Made) -> str
 
 def empty_page(lake: str, made: Made) -> str:
     """A lake of which there is nothing to tell."""
-    return _template("empty.html").render(lake=lake, made=made)
+    unread = any(each.unread for each in made.silent)
+    return _template("empty.html").render(lake=lake, made=made, unread=unread)
 
 
 def _figures(found: Findings) -> dict[str, Figure]:

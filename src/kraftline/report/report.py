@@ -17,11 +17,14 @@ from kraftline.report.window import Clock, Window, window_of
 
 
 class Report(Struct, frozen=True):
-    """`said` is None where there is nothing to tell; nothing is known of the clusters `silent`."""
+    """What is `said` is of one `cluster` of so many, None where there is nothing to tell; of the
+    `silent` ones nothing is known."""
 
     html: str
     said: Summary | None
     silent: list[Silent]
+    cluster: str | None = None
+    clusters: int = 0
 
 
 def report(
@@ -44,7 +47,8 @@ def report(
     shown, said = told[0]
     fleet = [Member(found.cluster, words, found is shown) for found, words in told]
     made = _made(lake, [name for name in names if name not in {each.cluster for each in fleet}])
-    return Report(page(shown, said, fleet, made), said, made.silent)
+    html = page(shown, said, fleet, made)
+    return Report(html, said, made.silent, shown.cluster, len(fleet))
 
 
 def clusters(lake: Lake) -> list[str]:
