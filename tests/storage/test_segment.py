@@ -15,6 +15,7 @@ from kraftline.storage import batch_search
 from kraftline.storage.offset_index import OffsetEntry, format_offset_index
 from kraftline.storage.segment import Damage, SegmentReader, Tail, TailKind
 from kraftline.storage.segment_write import write_segment
+from kraftline.storage.time_index import TimeEntry, read_time_index, write_time_index
 from tests.effort import rounds
 from tests.fixture_files import name_of, says
 from tests.storage.batches import one_batch, some_batches
@@ -176,6 +177,33 @@ def test_an_index_that_lies_only_costs_time(tmp_path: Path) -> None:
         assert reader.position_of_offset(250) == expected
         path.with_suffix(".index").write_bytes(b"junk")
         assert reader.position_of_offset(250) == expected
+
+
+def test_a_time_index_that_lies_only_costs_time(tmp_path: Path) -> None:
+    path = tmp_path / LOG
+    write_segment(path, some_batches(300, value_size=200))
+    index = read_time_index(path.with_suffix(".timeindex"))
+    times, offsets = list(index.timestamps), list(index.relative_offsets)
+    asked = times[2]
+    with SegmentReader(path) as reader:
+        expected = reader.position_of_time(asked)
+        for offset in offsets[3:]:
+            # As if all up to this offset were older than what is asked for.
+            entries = [TimeEntry(times[0], offsets[0]), TimeEntry(asked - 1, offset)]
+            write_time_index(path.with_suffix(".timeindex"), 0, entries)
+            assert reader.position_of_time(asked) == expected
+
+
+def test_the_time_indexes_of_real_kafka_are_believed() -> None:
+    """An entry is only passed over where its batch has no times: messages of v0."""
+    led = 0
+    for path in data_files("*.timeindex"):
+        with SegmentReader(path.with_suffix(".log")) as reader:
+            for time in read_time_index(path).timestamps:
+                hint, found = reader._time_hint(time), reader.position_of_time(time)
+                assert found is None or hint <= found
+                led += hint > 0
+    assert led > 200
 
 
 @settings(max_examples=rounds(30), deadline=None)

@@ -243,11 +243,7 @@ class SegmentReader:
 
     def position_of_time(self, timestamp: int) -> int | None:
         """Where the first batch is that has a record at or after the time (ms); or None."""
-        index = self._companion(FileKind.TIME_INDEX, time_index.read_time_index)
-        start = 0
-        if index is not None:
-            start = self._hint(time_index.lookup(index, timestamp).offset)
-        for frame in self.frames(start, window=_SEEK_WINDOW):
+        for frame in self.frames(self._time_hint(timestamp), window=_SEEK_WINDOW):
             if frame.max_timestamp >= timestamp:
                 return frame.position
         return None
@@ -282,6 +278,20 @@ class SegmentReader:
         if header is None or header[0] > offset or not self._is_batch(position):
             return 0
         return position
+
+    def _time_hint(self, timestamp: int) -> int:
+        """A position with nothing as young before it, by the indexes; 0 where that is no help."""
+        index = self._companion(FileKind.TIME_INDEX, time_index.read_time_index)
+        if index is None:
+            return 0
+        entry = time_index.lookup(index, timestamp)
+        start = self._hint(entry.offset)
+        if start:
+            # The time is that of the batch; where it is not, the entry would hide what lies before.
+            for frame in self.frames(start, window=_SEEK_WINDOW):
+                if frame.last_offset >= entry.offset:
+                    return start if frame.max_timestamp == entry.timestamp else 0
+        return 0
 
     def _companion(self, kind: FileKind, read: Callable[[str], _Index]) -> _Index | None:
         stem, suffix = os.path.splitext(self.path)
