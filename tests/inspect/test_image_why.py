@@ -112,6 +112,22 @@ def test_a_topic_that_was_deleted_has_a_story(tmp_path: Path) -> None:
     assert story.events[-1].change.kind == "topic.deleted"
 
 
+def test_brokers_are_followed_only_while_the_topic_is_there(tmp_path: Path) -> None:
+    log = make_log(
+        tmp_path,
+        *cluster(),
+        [m.RemoveTopicRecord(topic_id=ORDERS)],
+        [fence(1)],
+        [topic("orders", OTHER), partition(1, (2,), topic_id=OTHER)],
+        [fence(3)],
+        [fence(2)],
+    )
+    kinds = ["topic.created", "topic.deleted", "topic.created", "broker.fenced"]
+    events = ask(log, "orders-1").events
+    assert [one.change.kind for one in events] == kinds
+    assert events[-1].change.subject == "broker 2"
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [

@@ -174,6 +174,8 @@ class _Telling:
         if change.kind.startswith(("reassignment.", "replicas.")):
             self.replicas |= set(change.before or ()) | set(change.after or ())
         self.replicas |= set(change.brokers)
+        if change.kind == "topic.deleted":
+            self.replicas.clear()
         self.events.append(one)
 
     def _is_of_interest(self, one: Told) -> bool:
