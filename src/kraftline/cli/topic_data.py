@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kraftline.cli import metadata_log
 from kraftline.cli.job_progress import JobProgress
 from kraftline.cli.options import instant
 from kraftline.errors import KraftlineError
+from kraftline.inspect.cluster.layout import table
 
 if TYPE_CHECKING:
+    from kraftline.spark.topic_data.checks import PartitionCount
     from kraftline.spark.topic_data.export import Exported
 
 _FORMS = ("bytes", "text", "json")
@@ -69,7 +72,7 @@ def command(
     try:
         from kraftline.spark.session import local_session
         from kraftline.spark.sources.segment_logs import find_logs
-        from kraftline.spark.topic_data.export import Export, export
+        from kraftline.spark.topic_data.export import Export, export, free_folder
     except ModuleNotFoundError as error:
         raise KraftlineError(f"this needs {error.name}: pip install 'kraftline[spark]'") from None
 
@@ -84,7 +87,11 @@ def command(
         committed=isolation == "read_committed",
         format=form,
     )
-    find_logs(paths, topics)  # what is wrong with a path is said before Java starts
+    if since is not None and until is not None and since >= until:
+        raise click.UsageError("--since is not before --until")
+    # What is wrong with a path is said before Java starts.
+    find_logs(paths, topics)
+    free_folder(out)
     spark = local_session("kraftline topic-data")
     with JobProgress(spark, quiet=False) as progress:
         done = export(spark, wanted, progress.stage)
@@ -95,30 +102,38 @@ def command(
 
 
 def _print(done: Exported, out: str) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="")
-    columns = ("partition", "offsets", "records", "aborted", "control", "undecided", "deleted")
-    for name in (*columns, "missing"):
-        table.add_column(name, justify="left" if name in ("partition", "offsets") else "right")
-    for each in done.partitions:
-        offsets = "none" if each.from_offset is None else f"{each.from_offset}..{each.to_offset}"
-        numbers = (
-            each.written,
-            each.aborted,
-            each.control,
-            each.undecided,
-            each.deleted,
-            each.missing,
+    numbers = ("records", "aborted", "control", "undecided", "deleted", "missing")
+    rows = [
+        (
+            each.name,
+            _offsets(each),
+            *(
+                f"{count:,}"
+                for count in (
+                    each.written,
+                    each.aborted,
+                    each.control,
+                    each.undecided,
+                    each.deleted,
+                    each.missing,
+                )
+            ),
         )
-        table.add_row(each.name, offsets, *(f"{number:,}" for number in numbers))
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(table)
+        for each in done.partitions
+    ]
+    lines = table(("partition", "offsets", *numbers), rows, metadata_log.pen(), right=numbers)
+    metadata_log.write_lines(lines)
     for column, count in done.errors.items():
         if count:
-            console.print(f"{count:,} records have a {column}; their bytes are kept")
+            click.echo(f"{count:,} records have a {column}; their bytes are kept")
     for copy in done.copies:
-        console.print(f"{copy}: not read, another copy of the partition reaches further")
+        click.echo(f"{copy}: not read, another copy of the partition reaches as far, or further")
     total = sum(each.written for each in done.partitions)
-    console.print(f"{out}: {total:,} records, {done.files:,} files, {done.bytes / 1e6:,.1f} MB")
+    click.echo(f"{out}: {total:,} records, {done.files:,} files, {done.bytes / 1e6:,.2f} MB")
+
+
+def _offsets(each: PartitionCount) -> str:
+    """The first and the last that its segments hold."""
+    if each.from_offset is None or each.to_offset is None:
+        return "none"
+    return f"{each.from_offset} to {each.to_offset - 1}"

@@ -196,6 +196,30 @@ def test_the_verb_prints_counts_and_exits_1_on_damage(
     assert f"{log}, position 0: the checksum" in told[0]
 
 
+def test_a_table_of_counts_names_partitions_and_their_offsets_in_full(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever it goes: a log file has no width that names would have to be cut to."""
+    monkeypatch.setattr("kraftline.spark.session.local_session", lambda name: spark)
+    source = tmp_path / f"a-{'very-' * 20}long-name-0"
+    shutil.copytree(NODE / "codec-gzip-0", source)
+    done = CliRunner().invoke(command, [str(source), "--to", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith(source.name))
+    assert line.split()[1:] == ["0", "to", "74", "75", "0", "0", "0", "0", "0"]
+
+
+def test_what_cannot_be_written_or_asked_for_starts_no_java(tmp_path: Path) -> None:
+    args = [str(NODE), "--to", str(tmp_path)]
+    done = CliRunner().invoke(command, args)
+    assert isinstance(done.exception, KraftlineError)
+    assert f"{tmp_path}: is there already" in str(done.exception)
+    times = ("--since", "2026-03-01T04:00Z", "--until", "2026-03-01T03:00Z")
+    done = CliRunner().invoke(command, [str(NODE), "--to", str(tmp_path / "out"), *times])
+    assert done.exit_code == 2
+    assert "--since is not before --until" in done.output
+
+
 def test_a_wrong_path_starts_no_java(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "kraftline", "topic-data", str(tmp_path / "nowhere")]
     wrong = subprocess.run(

@@ -97,7 +97,7 @@ def problems(
         size = sum(each.to_position - each.from_position for each in damage)
         ranges = "1 range" if len(damage) == 1 else f"{len(damage):,} ranges"
         found.append(
-            f"{ranges} ({size:,} bytes) could not be read and are left out; the first: "
+            f"{ranges} ({size:,} bytes) could not be read, and left out; the first: "
             f"{first.file}, position {first.from_position}: {first.reason}"
         )
     return found

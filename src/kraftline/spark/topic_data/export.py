@@ -69,7 +69,7 @@ def export(
 ) -> Exported:
     """Write the records; the folder must not be there yet."""
     kraftline.spark.register(spark)
-    out = _free(wanted.out)
+    out = free_folder(wanted.out)
     logs, copies = one_copy(_chosen(wanted))
     options = _options(wanted, logs)
     on_stage("counting")
@@ -103,7 +103,8 @@ def export(
     )
 
 
-def _free(out: str) -> str:
+def free_folder(out: str) -> str:
+    """Where to write; KraftlineError where that cannot be."""
     out = normal(out)
     if not is_local(out):
         raise KraftlineError(f"{out}: give a folder of this machine; copy it from there when whole")
