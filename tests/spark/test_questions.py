@@ -19,6 +19,7 @@ from kraftline.lake.tables import HISTORY, TABLES
 from kraftline.spark.questions import History
 from tests.fixture_files import FIXTURES
 from tests.lake.lakes import covered, lake_of, rows_of_log, span, write_lake
+from tests.spark.building import batch, build_lake, removed, topics_log, write_log
 
 Asked: TypeAlias = Callable[..., list[dict[str, Any]]]
 NODE = FIXTURES / "metadata_4_3" / "data" / "node-1"
@@ -114,7 +115,7 @@ def test_a_topic_has_a_timeline(history: History, lake: Path) -> None:
 
 
 def test_tables_are_views_for_sql(history: History, spark: SparkSession) -> None:
-    assert history.views("told_") == [f"told_{name}" for name in TABLES]
+    assert history.views("told_") == [f"told_{name}" for name in (*TABLES, "records")]
     row = spark.sql("SELECT count(*) AS topics FROM told_topics WHERE state = 'open'").first()
     assert row is not None
     assert row["topics"] == 6
@@ -149,3 +150,13 @@ def test_what_cannot_be_answered_is_said(history: History) -> None:
         history.as_of(time="yesterday")
     with pytest.raises(NoAnswer, match="not both"):
         history.as_of(offset=1, time="2026-11-15T22:28:00Z")
+
+
+def test_the_log_itself_is_a_table_and_a_view(spark: SparkSession, tmp_path: Path) -> None:
+    write_log(tmp_path / "node", topics_log(0, 3), batch(3, removed("t1")))
+    build_lake(spark, tmp_path / "lake", tmp_path / "node")
+    history = History(spark, str(tmp_path / "lake"))
+    assert history.table("records").count() == 4
+    history.views("log_")
+    said = "SELECT `offset`, topic.name FROM log_records WHERE type = 'TOPIC_RECORD' ORDER BY 1"
+    assert [tuple(row) for row in spark.sql(said).collect()] == [(0, "t0"), (1, "t1"), (2, "t2")]

@@ -18,6 +18,7 @@ from kraftline.lake.lake import Lake
 from kraftline.lake.queries import Chosen
 from kraftline.lake.tables import HISTORY, TABLES, Table
 from kraftline.spark.frames import frame_of, read_pinned
+from kraftline.spark.record_table import records_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,16 +38,17 @@ class History:
         self._viewed: set[str] = set()
 
     def table(self, name: str) -> DataFrame:
-        """A whole table."""
-        own = _table(name)
+        """A whole table; `records` is the log itself."""
+        own = records_table() if name == records_table().name else _table(name)
         found = read_pinned(self.spark, self.lake, own, [{}])
         return frame_of(self.spark, own.columns.empty_table()) if found is None else found
 
     def views(self, prefix: str = "") -> list[str]:
         """Make every table a temporary view, for plain SQL; the names of the views."""
-        for name in TABLES:
+        names = [*TABLES, records_table().name]
+        for name in names:
             self.table(name).createOrReplaceTempView(prefix + name)
-        return [prefix + name for name in TABLES]
+        return [prefix + name for name in names]
 
     def as_of(
         self, *, offset: int | None = None, time: str | datetime | None = None, cluster: str = ""
