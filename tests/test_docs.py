@@ -15,6 +15,12 @@ from pyspark.sql import SparkSession
 from kraftline.cli.history_build import command as build
 from kraftline.cli.main import VERBS, verbs
 from kraftline.cli.start import command as start
+from kraftline.lake.tables import TABLES, Table
+from kraftline.spark.history.troubles import BITS, BROKER_DOWN
+from kraftline.spark.record_table import records_table, struct_name, struct_types
+from kraftline.spark.sources import metadata_options, segment_options
+from kraftline.spark.sources.metadata_rows import COLUMNS as METADATA_COLUMNS
+from kraftline.spark.sources.segment_columns import RECORD
 from tests.fixture_files import FIXTURES
 from tests.lake.lakes import lake_of
 
@@ -110,6 +116,49 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_the_tables_of_compatibility_are_fresh() -> None:
     done = subprocess.run([sys.executable, "tools/compatibility.py", "--check"], cwd=ROOT)
     assert done.returncode == 0, "run tools/compatibility.py"
+
+
+def _columns_told(page: str) -> dict[str, set[str]]:
+    """What stands in backticks in the first cells below each heading that is a table's name."""
+    sections = re.split(r"^## ", page, flags=re.M)[1:]
+    return {
+        section.splitlines()[0].strip("`"): {
+            name
+            for cell in re.findall(r"^\| (`[^|]*) \|", section, re.M)
+            for name in re.findall(r"`(\w+)`", cell)
+        }
+        for section in sections
+    }
+
+
+@pytest.mark.parametrize(
+    ("page", "columns", "options"),
+    [
+        ("metadata", {field.name for field in METADATA_COLUMNS}, metadata_options.NAMES),
+        ("segments", set(RECORD.names), segment_options.NAMES),
+    ],
+)
+def test_every_column_and_option_of_a_source_is_told_of(
+    page: str, columns: set[str], options: tuple[str, ...]
+) -> None:
+    told = _columns_told((ROOT / f"docs/{page}.md").read_text())
+    assert told["Columns"] == columns
+    assert told["Options"] == set(options) - {"path", "paths"}
+
+
+@pytest.mark.parametrize("table", [*TABLES.values(), records_table()], ids=lambda t: str(t.name))
+def test_every_column_of_a_lake_is_told_of(table: Table) -> None:
+    told = _columns_told((ROOT / "docs/tables.md").read_text())
+    for_all = {"cluster_id", *(told["When a row was true"] if table.is_history else ())}
+    structs = {struct_name(each) for each in struct_types()} if table.name == "records" else set()
+    assert for_all | told[table.name] >= set(table.columns.names) - structs
+    if table.name != "health":  # which has its kinds beside its columns
+        assert told[table.name] <= set(table.columns.names)
+
+
+def test_every_kind_of_trouble_is_told_of() -> None:
+    page = (ROOT / "docs/tables.md").read_text()
+    assert set(re.findall(r"^\| `([^`]+)` \| ", page, re.M)) >= {*BITS, BROKER_DOWN}
 
 
 @pytest.mark.parametrize("verb", VERBS)

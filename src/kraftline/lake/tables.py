@@ -1,4 +1,4 @@
-"""The tables of a lake: their columns, and what identifies a row. `docs/pipeline.md` tells of them.
+"""The tables of a lake: their columns, and what identifies a row. `docs/tables.md` tells of them.
 
 History tables say when each row was true: from an offset of the metadata log (included) to another
 (excluded; null while it still is), and the same as times. A time is that of the log: the highest

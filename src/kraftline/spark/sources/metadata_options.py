@@ -18,7 +18,7 @@ from kraftline.spark.sources.options import (
     paths_of,
 )
 
-_NAMES: Final = ("path", "paths", "clusterId", "payload", "structs", "onDamage", "splitBytes")
+NAMES: Final = ("path", "paths", "clusterId", "payload", "structs", "onDamage", "splitBytes")
 _OTHER_NAMES: Final = {"cluster_id": "clusterId"}
 
 
@@ -35,7 +35,7 @@ class MetadataOptions(Struct, frozen=True, kw_only=True):
 
 def parse_options(given: Mapping[str, str]) -> MetadataOptions:
     """The options as Spark hands them over, whatever the case of their names."""
-    found = known_options("kraft_metadata", given, _NAMES, _OTHER_NAMES)
+    found = known_options("kraft_metadata", given, NAMES, _OTHER_NAMES)
     return MetadataOptions(
         paths=paths_of("kraft_metadata", found),
         cluster_id=found.get("clusterId"),

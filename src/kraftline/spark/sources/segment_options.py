@@ -17,7 +17,7 @@ from kraftline.spark.sources.options import (
     paths_of,
 )
 
-_NAMES: Final = (
+NAMES: Final = (
     "path",
     "paths",
     "topics",
@@ -54,7 +54,7 @@ class SegmentOptions(Struct, frozen=True, kw_only=True):
 
 def parse_options(given: Mapping[str, str]) -> SegmentOptions:
     """The options as Spark hands them over, whatever the case of their names."""
-    found = known_options("kafka_segments", given, _NAMES)
+    found = known_options("kafka_segments", given, NAMES)
     decode = one_of(found, "decode", ("none", "offsets", "transactions", "share"))
     isolation = one_of(found, "isolation", ("read_uncommitted", "read_committed"))
     return SegmentOptions(
