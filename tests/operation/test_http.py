@@ -128,12 +128,13 @@ def test_a_wrong_option_is_wrong_use_and_touches_nothing(tmp_path: Path) -> None
     assert not (tmp_path / "data").exists()
 
 
-def test_a_process_says_its_life_as_json(tmp_path: Path) -> None:
+def life_of(data: Path, *settings: str) -> list[dict[str, str]]:
+    """What a process says from its start to its end."""
+    given = ["listeners=PLAINTEXT://127.0.0.1:0", f"log.dirs={data}", *settings]
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "kraftline", "start", "--metrics", "0"),
-            *("--log-format", "json", "--override", "listeners=PLAINTEXT://127.0.0.1:0"),
-            *("--override", f"log.dirs={tmp_path / 'data'}"),
+            *("--log-format", "json", *(each for one in given for each in ("--override", one))),
         ],
         stderr=subprocess.PIPE,
         text=True,
@@ -149,7 +150,20 @@ def test_a_process_says_its_life_as_json(tmp_path: Path) -> None:
     rest = process.stderr.read()
     process.stderr.close()
     assert process.wait(60) == 0
-    said += [json.loads(line) for line in rest.splitlines()]
+    return said + [json.loads(line) for line in rest.splitlines()]
+
+
+def test_a_process_says_why_it_writes_a_snapshot(tmp_path: Path) -> None:
+    said = life_of(tmp_path / "data", "metadata.log.max.record.bytes.between.snapshots=1")
+    why = re.compile(
+        r"Creating new KRaft snapshot file snapshot [0-9-]*\.checkpoint because we have replayed "
+        r"at least 1 bytes\."
+    )
+    assert any(why.fullmatch(each["message"]) for each in said)
+
+
+def test_a_process_says_its_life_as_json(tmp_path: Path) -> None:
+    said = life_of(tmp_path / "data")
     messages = [each["message"] for each in said]
     assert {"time", "level", "logger", "message"} == set(said[0])
     states = [each for each in messages if "->" in each]

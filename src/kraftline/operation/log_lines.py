@@ -34,5 +34,6 @@ def say_on_stderr(form: str = "text") -> None:
     root = logging.getLogger()
     root.addHandler(handler)
     root.setLevel(logging.INFO)
-    # It tells each step; people want to know when it is done.
+    # It tells each step; people want to know when it is done, and why snapshots are written.
     logging.getLogger("kraftline.metadata.loader").setLevel(logging.WARNING)
+    logging.getLogger("kraftline.metadata.loader.snapshot_generator").setLevel(logging.INFO)
