@@ -118,6 +118,16 @@ def test_a_topic_filter_gives_its_records_and_those_about_it() -> None:
     assert {row["keyPayload"]["data"]["topic"] for row in commits} == {"mixed"}
 
 
+def test_configs_and_acls_of_a_topic_are_about_it() -> None:
+    for kind in ("CONFIG_RECORD", "ACCESS_CONTROL_ENTRY_RECORD"):
+        of_topics = [
+            r for r in rows(METADATA, "--type", kind) if r["payload"]["data"]["resourceType"] == 2
+        ]
+        named = [r for r in of_topics if r["payload"]["data"]["resourceName"] == "orders"]
+        assert named
+        assert rows(METADATA, "--type", kind, "--topic", "orders") == named
+
+
 def about(topic: str, *more: object, path: Path = METADATA) -> list[int]:
     return [row["offset"] for row in rows(path, "--topic", topic, *more)]
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # How the value of a TopicRecord begins: frame version 1, type 2.
 _TOPIC_RECORD = b"\x01\x02"
+# The same number in configs and in ACLs.
+_TOPIC = 2
 _TOPICS = {
     Decoder.OFFSETS: coordinator.OFFSETS,
     Decoder.TRANSACTIONS: coordinator.TRANSACTIONS,
@@ -179,8 +181,8 @@ class TopicFilter:
                 return False
             self._ids.add(data["topicId"])
             return True
-        if kind == "CONFIG_RECORD":
-            return data["resourceType"] == 2 and self._wanted.topic(data["resourceName"])
+        if kind in ("CONFIG_RECORD", "ACCESS_CONTROL_ENTRY_RECORD"):
+            return data["resourceType"] == _TOPIC and self._wanted.topic(data["resourceName"])
         return any(
             self._wanted.topic(value) if name in ("topic", "topicName") else value in self._ids
             for name, value in _strings(data)

@@ -89,7 +89,8 @@ def find_sources(
                 yield from _log_directory(path, wanted, on_trouble)
             case _:
                 raise NotKafka(
-                    f"{path}: a {kind.value} holds no records; `kraftline info` explains it"
+                    f"{path}: this is Kafka's {kind.value}, which holds no records; "
+                    "`kraftline info` explains it"
                 )
 
 
