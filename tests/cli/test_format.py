@@ -54,6 +54,13 @@ def test_listener_of_the_controller_can_be_given(tmp_path: Path) -> None:
         assert (endpoint.name, endpoint.host, endpoint.port) == ("CTRL", "0:0:0:0:0:0:0:1", 99)
 
 
+def test_an_empty_cluster_id_is_wrong_use(tmp_path: Path) -> None:
+    """As where a shell's $(kraftline random-uuid) came to nothing."""
+    done = run("--log-dir", tmp_path / "a", "--cluster-id", "")
+    assert (done.exit_code, "--cluster-id is empty" in done.stderr) == (2, True)
+    assert not (tmp_path / "a").exists()
+
+
 def test_formatting_twice_is_refused_and_can_be_ignored(tmp_path: Path) -> None:
     assert run("--log-dir", tmp_path / "a").exit_code == 0
     again = run("--log-dir", tmp_path / "a")

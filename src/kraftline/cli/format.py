@@ -90,6 +90,8 @@ def command(
         --add-scram 'SCRAM-SHA-512=[name=alice,password=secret]'
     """
     _exclusive(ctx)
+    if cluster_id == "":
+        raise click.UsageError("--cluster-id is empty: `kraftline random-uuid` makes one")
     if config is None:
         settings = _without_file(log_dir, node_id, controller_listener)
         standalone = not (initial_controllers is not None or no_initial_controllers)
