@@ -123,6 +123,21 @@ def opened(path: str) -> Iterator[BinaryIO]:
         raise unreadable(path, error) from error
 
 
+@contextmanager
+def _in_words(path: str) -> Iterator[None]:
+    """What goes wrong when a storage is asked for files: its driver raises what it likes."""
+    try:
+        yield
+    except ImportError as error:
+        raise KraftlineError(f"{path}: {error}") from error
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except Exception as error:
+        if is_local(path):
+            raise
+        raise NotKafka(f"{path}: {error}") from error
+
+
 class _Entry(NamedTuple):
     name: str
     path: str
@@ -154,25 +169,18 @@ class _Place:
         return _Place(self.system, path, self._chain)
 
     def entry(self) -> _Entry:
-        with self._in_words():
+        with _in_words(self.url):
             return _entry(self.system.info(self.path))
 
     def entries(self) -> dict[str, _Entry]:
-        with self._in_words():
+        with _in_words(self.url):
             listed = map(_entry, self.system.ls(self.path, detail=True))
             return {entry.name: entry for entry in listed}
 
     def read(self, size: int | None = None) -> bytes:
-        with self._in_words():
+        with _in_words(self.url):
             found: bytes = self.system.cat_file(self.path, start=0, end=size)
             return found
-
-    @contextmanager
-    def _in_words(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise unreadable(self.url, error) from error
 
 
 def _protocols(system: Any) -> tuple[str, ...]:
@@ -202,17 +210,16 @@ def _modified(info: dict[str, Any]) -> int:
 def _expand(path: str) -> list[_Place]:
     import fsspec
 
-    try:
+    if not path:
+        raise NotKafka("a path is empty; name a directory of Kafka's")
+    with _in_words(path):
         system, root = fsspec.core.url_to_fs(path)
-    except ImportError as error:
-        raise KraftlineError(f"{path}: {error}") from error
-    except ValueError as error:
-        raise NotKafka(f"{path}: {error}") from error
     _, colons, chain = path.partition("::")
     place = _Place(system, root, colons + chain)
     if not any(letter in root for letter in "*?["):
         return [place]
-    found = sorted(system.glob(root))
+    with _in_words(path):
+        found = sorted(system.glob(root))
     if not found:
         raise NotKafka(f"{path}: nothing is there by such a name")
     return [place.at(each) for each in found]
