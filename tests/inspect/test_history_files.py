@@ -265,6 +265,8 @@ def test_a_snapshot_under_another_name_answers_for_its_moment_only(tmp_path: Pat
     assert history.range == "the one moment of a snapshot that names no offset"
     with pytest.raises(Unanswerable, match="names no offset"):
         history.image(AtOffset(0))
+    with pytest.raises(NotKafka, match="has no place beside others"):
+        open_history([str(UPGRADED), str(tmp_path / "of-monday")])
 
 
 @pytest.mark.parametrize("name", ["orders-0", "meta.properties"])

@@ -52,6 +52,12 @@ def _copy(path: str, *, alone: bool) -> Copy:
         case PathKind.SEGMENT:
             return Copy(path, segments=(path,))
         case PathKind.SNAPSHOT | PathKind.BOOTSTRAP:
+            named = kind is PathKind.BOOTSTRAP or parse_snapshot(os.path.basename(path)) is not None
+            if not alone and not named:
+                raise NotKafka(
+                    f"{path}: a snapshot whose name tells no offset has no place beside others; "
+                    "give it by itself, or under Kafka's name for it"
+                )
             return Copy(path, snapshots=(_snapshot(path),))
         case PathKind.PARTITION_DIRECTORY:
             return _partition(path)
