@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import os
@@ -371,6 +372,28 @@ def test_a_segment_that_may_not_be_read_does_not_hide_the_others() -> None:
     for told in (result, strict):
         assert told.exit_code == 1
         assert f"{closed}: no permission to read it" in told.stderr
+
+
+def test_a_disk_that_fails_costs_only_what_lies_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "orders-0"
+    folder.mkdir()
+    for offset in range(3):
+        (folder / f"{offset:020}.log").write_bytes(batch(offset))
+    broken = folder / f"{1:020}.log"
+    real = os.pread
+
+    def pread(fd: int, length: int, position: int) -> bytes:
+        if os.path.samestat(os.fstat(fd), broken.stat()):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return real(fd, length, position)
+
+    monkeypatch.setattr(os, "pread", pread)
+    result = run(folder, "--format", "jsonl")
+    assert result.exit_code == 1
+    assert [json.loads(line)["offset"] for line in result.stdout.splitlines()] == [0, 2]
+    assert f"{broken}: cannot be read: Input/output error" in result.stderr
 
 
 def test_a_segment_that_a_broker_deletes_meanwhile_is_not_there(

@@ -18,7 +18,7 @@ from kraftline.inspect.dump.rows import Row, RowMaker, Selection, json_line, rea
 from kraftline.inspect.dump.sources import Decoder, Source
 from kraftline.records.checksums import sound_until
 from kraftline.records.framing import batches
-from kraftline.storage.files import shown, vanished
+from kraftline.storage.files import shown, unreadable, vanished
 from kraftline.storage.follow import follow
 from kraftline.storage.names import SnapshotState, base_offset_of, format_segment_file
 from kraftline.storage.partition_dir import read_partition_directory
@@ -43,7 +43,7 @@ def json_lines(
             lines = _metadata_lines(source, selection, on_damage, progress)
         else:
             lines = _joined(read_rows(source, selection, on_damage, topics, on_progress=progress))
-        yield from _readable(lines, on_unreadable)
+        yield from _readable(source, lines, on_unreadable)
 
 
 def _topic_filter(sources: Sequence[Source], selection: Selection) -> TopicFilter:
@@ -97,7 +97,7 @@ def read_all(
     topics = _topic_filter(sources, selection)
     for source, progress in _with_progress(sources, on_progress):
         rows = read_rows(source, selection, on_damage, topics, on_progress=progress)
-        yield from _readable(rows, on_unreadable)
+        yield from _readable(source, rows, on_unreadable)
 
 
 def _with_progress(
@@ -115,13 +115,18 @@ def _with_progress(
         before += _size(source.path)
 
 
-def _readable(items: Iterator[_T], on_unreadable: Callable[[NotKafka], None]) -> Iterator[_T]:
-    """Step over a file that cannot be opened; one that a broker has deleted since is not there."""
+def _readable(
+    source: Source, items: Iterator[_T], on_unreadable: Callable[[NotKafka], None]
+) -> Iterator[_T]:
+    """Step over a file that cannot be opened, or whose disk fails; one that a broker has deleted
+    since it was listed is not there."""
     try:
         yield from items
     except NotKafka as error:
         if not vanished(error):
             on_unreadable(error)
+    except OSError as error:
+        on_unreadable(unreadable(source.path, error))
 
 
 def followed_rows(
