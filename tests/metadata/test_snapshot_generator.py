@@ -237,6 +237,7 @@ def test_loader_drives_the_generator(tmp_path: Path) -> None:
         "00000000000000000003-0000000001.checkpoint",
         "00000000000000000005-0000000001.checkpoint",
     ]
+    assert 0 <= emitter.age_ms < 600_000
     assert emitter.generated_bytes == max(path.stat().st_size for path in tmp_path.iterdir())
     assert recorder.offsets == [0, 1, 2, 3, 4]
 

@@ -141,6 +141,8 @@ def test_metadata_is_counted_as_the_loader_takes_it_in(node: NodeThread) -> None
     assert found["kafka_server_metadataloader_handleloadsnapshotcount"] == 0
     assert found[f"{batches}sizes_sum"] >= found[f"{batches}sizes_count"] > 0
     assert found[f"{batches}processingtimeus_count"] == found[f"{batches}sizes_count"]
+    snapshots = "kafka_server_snapshotemitter_latestsnapshotgenerated"
+    assert (found[f"{snapshots}bytes"], found[f"{snapshots}agems"] > 0) == (0, True)
     assert 0 < found[f"{own}publication_seconds_sum"] < 60
     assert found[f"{own}publication_seconds_count"] == loader.metrics.publications
 

@@ -262,8 +262,9 @@ class Node:
         partitions.cordoned = frozenset(cordoned_of(self.config, directories.logs))
         self._tracker = RegistrationTracker(self.node_id)
         self._dynamic = DynamicConfigs(BrokerConfigs(self.config, self.node_id))
+        self._emitter = SnapshotEmitter(self.log)
         snapshots = SnapshotGenerator(
-            SnapshotEmitter(self.log),
+            self._emitter,
             RoleFaultHandler("snapshot generation", fatal=False),
             max_bytes=self.config.whole("metadata.log.max.record.bytes.between.snapshots"),
             max_interval_ms=self.config.whole("metadata.log.max.snapshot.interval.ms"),
@@ -380,6 +381,7 @@ class Node:
             controller=self.controller,
             lifecycle=self.lifecycle,
             loader=self.loader,
+            snapshots=self._emitter,
             requests=self.requests,
             listeners=[*self.listeners, *self.controller_listeners],
             failure=self.failure,

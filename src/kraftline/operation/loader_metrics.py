@@ -1,20 +1,24 @@
-"""The metrics of the loader: what metadata the node has acted on, how long that took it, and what
-it could not take in."""
+"""The metrics of the loader: what metadata the node has acted on, how long that took it, what it
+could not take in, and the snapshots it wrote."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
+from kraftline.metadata.loader import SnapshotEmitter
 from kraftline.metadata.loader.metrics import Distribution, LoaderMetrics
 from kraftline.operation.exposition import Family, Sample, one
 
 _APPLIED: Final = "kafka_server_broker_metadata_metrics_"
 _LOADER: Final = "kafka_server_metadataloader_"
+_SNAPSHOTS: Final = "kafka_server_snapshotemitter_latestsnapshotgenerated"
 _BATCHES: Final = "kafka_server_brokermetadatalistener_metadatabatch"
 
 
-def loader_metrics(metrics: LoaderMetrics, end_offset: int) -> Iterator[Family]:
+def loader_metrics(
+    metrics: LoaderMetrics, snapshots: SnapshotEmitter, end_offset: int
+) -> Iterator[Family]:
     """`end_offset` is the first that is not committed."""
     version = metrics.metadata_version
     for name, help, value in (
@@ -45,6 +49,16 @@ def loader_metrics(metrics: LoaderMetrics, end_offset: int) -> Iterator[Family]:
             0 if version is None else version.level,
         ),
         (f"{_LOADER}handleloadsnapshotcount", "Snapshots loaded.", metrics.handled_snapshots),
+        (
+            f"{_SNAPSHOTS}bytes",
+            "Size of the newest snapshot that this node wrote.",
+            snapshots.generated_bytes,
+        ),
+        (
+            f"{_SNAPSHOTS}agems",
+            "Milliseconds since then, or since the node was started.",
+            snapshots.age_ms,
+        ),
         (
             "kraftline_metadata_loader_lag",
             "Committed records that the node has not acted on.",

@@ -44,7 +44,7 @@ def families(sources: Sources) -> Iterator[Family]:
     yield from _controller(sources, image)
     yield from _server(sources)
     end_offset = sources.controller.log.view.end_offset
-    yield from loader_metrics(sources.loader.metrics, end_offset)
+    yield from loader_metrics(sources.loader.metrics, sources.snapshots, end_offset)
     yield from _requests(sources)
     yield from _logs(sources)
     partitions = sources.broker.partitions

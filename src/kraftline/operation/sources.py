@@ -11,7 +11,7 @@ from kraftline.broker.lifecycle import Lifecycle
 from kraftline.broker.meters import RequestMeters
 from kraftline.controller.controller import Controller
 from kraftline.errors import KraftlineError
-from kraftline.metadata.loader import MetadataLoader
+from kraftline.metadata.loader import MetadataLoader, SnapshotEmitter
 from kraftline.server.server import Listener
 
 
@@ -23,6 +23,7 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
     controller: Controller
     lifecycle: Lifecycle
     loader: MetadataLoader
+    snapshots: SnapshotEmitter
     requests: RequestMeters
     listeners: Sequence[Listener]
     failure: Callable[[], KraftlineError | None]

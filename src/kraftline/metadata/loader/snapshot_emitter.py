@@ -54,6 +54,11 @@ class SnapshotEmitter:
         self.generated_bytes = 0
         self.generated_at_ms = clock_ms()
 
+    @property
+    def age_ms(self) -> int:
+        """How long ago that was; before the first, since when there could have been one."""
+        return max(0, self._clock_ms() - self.generated_at_ms)
+
     async def maybe_emit(self, image: MetadataImage) -> str | None:
         """Write the image's snapshot, unless it is there; its path."""
         provenance = image.provenance
