@@ -180,6 +180,19 @@ def test_time_bounds_are_inclusive() -> None:
     assert [row["offset"] for row in found] == expected
 
 
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        ["--from-offset", 5, "--to-offset", 4],
+        ["--since", "2026-03-01T03:00Z", "--until", "2026-03-01T03:00+01:00"],
+    ],
+)
+def test_an_end_before_the_start_is_wrong_use(bounds: list[object]) -> None:
+    result = run(METADATA, *bounds)
+    assert result.exit_code == 2
+    assert "lies before" in result.stderr
+
+
 def test_a_limit_ends_the_dump() -> None:
     assert len(rows(METADATA, "--limit", 3)) == 3
 
@@ -379,13 +392,15 @@ def test_a_disk_that_fails_costs_only_what_lies_there(
 ) -> None:
     folder = tmp_path / "orders-0"
     folder.mkdir()
-    for offset in range(3):
-        (folder / f"{offset:020}.log").write_bytes(batch(offset))
-    broken = folder / f"{1:020}.log"
+    window = 8 << 20
+    broken, whole = folder / f"{0:020}.log", folder / f"{2:020}.log"
+    large = build_batch([Record(1, 1000, b"key", bytes(window))], base_offset=1)
+    broken.write_bytes(batch(0) + large)
+    whole.write_bytes(batch(2))
     real = os.pread
 
     def pread(fd: int, length: int, position: int) -> bytes:
-        if os.path.samestat(os.fstat(fd), broken.stat()):
+        if position and os.path.samestat(os.fstat(fd), broken.stat()):
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         return real(fd, length, position)
 

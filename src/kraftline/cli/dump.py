@@ -94,6 +94,10 @@ def command(
       kraftline dump /var/lib/kafka --topic orders --since 2026-03-01T03:00Z --format jsonl
       kraftline dump --follow /var/lib/kafka/__consumer_offsets-12
     """
+    if from_offset is not None and to_offset is not None and to_offset < from_offset:
+        raise click.UsageError(f"--to-offset {to_offset} lies before --from-offset {from_offset}")
+    if since is not None and until is not None and until < since:
+        raise click.UsageError("--until lies before --since")
     troubles = Troubles(strict)
     wanted = Wanted(None if decoder == "auto" else Decoder(decoder), topics, snapshots)
     selection = Selection(

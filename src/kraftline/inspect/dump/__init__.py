@@ -171,7 +171,7 @@ def _joined(rows: Iterable[Row]) -> Iterator[bytes]:
             if len(pending) == 1024:
                 yield b"".join(pending)
                 pending.clear()
-    except BadData:  # with --strict: what came before it is still good
+    except (BadData, OSError):  # what came before is still good
         yield b"".join(pending)
         raise
     yield b"".join(pending)
