@@ -43,6 +43,7 @@ from tests.inspect.damage import (
     notes,
     patch,
 )
+from tests.inspect.metadata_logs import VERSION, cluster, make_segment, make_snapshot
 
 CLUSTERS = ["metadata_3_3", "metadata_4_3", "upgraded_4_3"]
 THIRD = "00000000000000000188-0000000001.checkpoint"
@@ -236,6 +237,17 @@ def test_a_log_that_ends_inside_a_transaction_is_noted(partition: Path) -> None:
     assert "ends inside the metadata transaction 'more topics' that began at offset 299" in (
         told.problem
     )
+
+
+def test_what_formatting_left_is_not_held_against_the_log(tmp_path: Path) -> None:
+    """From Kafka 4.4 on it has the first features in it, which the log then has as well."""
+    log = tmp_path / "__cluster_metadata-0"
+    make_snapshot(log, 0, [VERSION], epoch=0)
+    assert [note.code for note in notes(log)] == []
+    make_segment(log, cluster())
+    make_snapshot(log, 9, [record for batch in cluster() for record in batch])
+    assert codes(log) == []
+    assert "snapshot-replay" not in [note.code for note in notes(log)]
 
 
 def test_damage_in_the_log_is_no_difference(partition: Path) -> None:

@@ -48,7 +48,9 @@ class _Audit:
         report: Report,
     ) -> None:
         self.segments = segments
-        self.snapshots = list(snapshots)
+        # What formatting left comes before the log: a controller writes it there, if it counts.
+        self.formatted = [each for each in snapshots if not each.id.end_offset]
+        self.snapshots = [each for each in snapshots if each.id.end_offset]
         self.path = path
         self.report = report
         # None while it is not known what came before.
@@ -63,7 +65,7 @@ class _Audit:
             if batch.base_offset != reached:
                 self._lose()
                 if batch.base_offset == 0:
-                    self.replay = self._begin(EMPTY)
+                    self._begin_at_the_start()
             position, reached = batch.base_offset, batch.last_offset + 1
             while at < len(self.snapshots):
                 end = self.snapshots[at].id.end_offset
@@ -80,6 +82,15 @@ class _Audit:
             if at == len(self.snapshots) and self.replay is None:
                 break  # nothing tells what the rest follows from
         self._tell_the_rest(self.snapshots[at:], reached)
+
+    def _begin_at_the_start(self) -> None:
+        self.replay = self._begin(EMPTY)
+        for snapshot in self.formatted:
+            try:
+                with SnapshotReader(snapshot.path) as reader:
+                    self.quorum.add_snapshot(reader)
+            except KraftlineError:
+                continue  # not whole, which is a finding of its own, or gone
 
     def _begin(self, image: MetadataImage) -> Replay:
         return Replay(image, faults=self, lazily=True)
@@ -120,9 +131,8 @@ class _Audit:
             self._tell(snapshot, found, ours, theirs)
 
     def _meet_quorum(self, snapshot: SnapshotFile) -> None:
-        """Nothing comes before what formatting writes, whose end is offset 0."""
         with SnapshotReader(snapshot.path) as reader:
-            if self.replay is None or snapshot.id.end_offset == 0:
+            if self.replay is None:
                 self.quorum.add_snapshot(reader)
                 return
             found = quorum_difference(quorum_of(self.quorum), quorum_of(reader))
