@@ -16,6 +16,7 @@ from kraftline.records.batch import Batch
 from kraftline.schema.metadata import (
     AbortTransactionRecord,
     BeginTransactionRecord,
+    ClientQuotaRecord,
     ConfigRecord,
     EndTransactionRecord,
     PartitionRecord,
@@ -150,6 +151,33 @@ def test_a_record_that_differs_is_named_with_its_fields(partition: Path) -> None
     (finding,) = findings(partition)
     assert "different: partition orders-" in finding.problem
     assert "isr [1] instead of [" in finding.problem
+
+
+def test_values_that_differ_are_told_but_for_secrets(partition: Path) -> None:
+    settings = {"log.retention.ms": "60000", "listener.name.plaintext.ssl.key.password": "hush"}
+    append_records(
+        last_log(partition),
+        [ConfigRecord(resource_type=4, name=n, value=v) for n, v in settings.items()],
+        [ClientQuotaRecord(entity=(), key="request_percentage", value=25.0)],
+    )
+
+    def change(records: Records) -> Records:
+        others = {"60000": "70000", "hush": "hush-hush", 25.0: 26.0}
+        return [
+            (msgspec.structs.replace(message, value=others[message.value]), version)
+            if isinstance(message, ConfigRecord | ClientQuotaRecord) and message.value in others
+            else (message, version)
+            for message, version in records
+        ]
+
+    rewrite(snapshot_here(partition, []), change)
+    (finding,) = findings(partition)
+    assert "log.retention.ms of broker (all) (Config): value 70000 instead of 60000" in (
+        finding.problem
+    )
+    assert "(ClientQuota): value 26.0 instead of 25.0" in finding.problem
+    assert "ssl.key.password of broker (all) (Config): value" in finding.problem
+    assert "hush" not in finding.problem
 
 
 def test_configs_of_a_removed_topic_are_kafkas_fault(partition: Path) -> None:

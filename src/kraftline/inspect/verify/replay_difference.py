@@ -10,7 +10,9 @@ import msgspec
 from kraftline.metadata.features import METADATA_VERSION, MINIMUM, MetadataVersion
 from kraftline.metadata.image import MetadataImage
 from kraftline.metadata.image.metadata import PARTS
+from kraftline.metadata.words.values import is_secret
 from kraftline.metadata.write_options import WriteOptions
+from kraftline.schema.metadata.config_record import ConfigRecord
 from kraftline.schema.metadata.feature_level_record import FeatureLevelRecord
 from kraftline.schema.types import Message
 
@@ -19,7 +21,7 @@ Identity: TypeAlias = tuple[Any, ...]
 _MOST_FIELDS = 4
 _RESOURCES: Final = {2: "topic", 4: "broker", 8: "loggers of broker", 16: "client metrics"}
 # Never shown: whoever reads a report need not know them.
-_SECRET_FIELDS: Final = frozenset({"salt", "stored_key", "server_key", "hmac", "value"})
+_SECRET_FIELDS: Final = frozenset({"salt", "stored_key", "server_key", "hmac"})
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -131,11 +133,14 @@ def in_words(difference: Difference, one: MetadataImage, other: MetadataImage) -
     if difference.one is None or difference.other is None:
         return text
     said = []
+    secrets = _SECRET_FIELDS
+    if isinstance(record, ConfigRecord) and is_secret(record.name):
+        secrets |= {"value"}
     for field in record.__struct_fields__:
         mine, theirs = getattr(difference.one, field), getattr(difference.other, field)
         if mine != theirs:
-            secret = field in _SECRET_FIELDS and name != "Config"
-            said.append(field if secret else f"{field} {_show(theirs)} instead of {_show(mine)}")
+            shown = f"{field} {_show(theirs)} instead of {_show(mine)}"
+            said.append(field if field in secrets else shown)
     more = len(said) - _MOST_FIELDS
     tail = f" and {more} more" if more > 0 else ""
     return f"{text}: {', '.join(said[:_MOST_FIELDS])}{tail}"
