@@ -7,13 +7,16 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import click
 import pytest
 
 from kraftline.cli import progress, snapshot, verify
+from kraftline.cli.job_progress import JobProgress
 from kraftline.cli.metadata_log import log_bytes
 from kraftline.cli.progress import Bar
+from kraftline.errors import KraftlineError
 from kraftline.inspect.dump import read_all
 from kraftline.inspect.dump.rows import Selection
 from kraftline.inspect.dump.sources import Wanted, find_sources
@@ -21,6 +24,9 @@ from kraftline.inspect.snapshots import read_state
 from kraftline.inspect.verify import total_bytes
 from kraftline.inspect.verify import verify as walk
 from tests.inspect.damage import FIXTURES, METADATA, check
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 LOG = METADATA / "__cluster_metadata-0"
 
@@ -164,3 +170,19 @@ def test_the_audit_counts_for_the_bar_and_not_for_the_summary() -> None:
         summary = walk(names, lambda finding: None, progress=done.append)
         assert summary.bytes == check(*paths)[1].bytes
         assert summary.bytes * 1.5 < sum(done) <= total_bytes(names) * 1.05
+
+
+def _cancelled() -> None:
+    """What a job is to whoever waits for it when Ctrl-C is pressed."""
+    try:
+        raise KeyboardInterrupt
+    finally:
+        raise RuntimeError("job 0 cancelled as part of cancellation of all jobs")
+
+
+def test_what_control_c_leads_to_in_spark_is_control_c() -> None:
+    spark = cast("SparkSession", None)  # nobody asks it how far it is
+    with pytest.raises(KeyboardInterrupt), JobProgress(spark, quiet=True):
+        _cancelled()
+    with pytest.raises(KraftlineError, match="full"), JobProgress(spark, quiet=True):
+        raise KraftlineError("the disk is full") from OSError(28, "No space left on device")

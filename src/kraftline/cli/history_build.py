@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -77,15 +76,15 @@ def command(
             trouble = True
             click.echo(f"kraftline: {_quarantined(outcome)}", err=True)
 
-    with JobProgress(spark, quiet=quiet) as progress:
-        try:
+    try:
+        with JobProgress(spark, quiet=quiet) as progress:
             if follow:
                 watch(spark, paths, lake, cluster_id=cluster_id, progress=progress, built=built)
                 return
             outcome = build(spark, paths, lake, cluster_id=cluster_id, progress=progress)
-        except KeyboardInterrupt:
-            click.echo("stopped; the lake is as its last build left it", err=True)
-            ctx.exit(130)
+    except KeyboardInterrupt:
+        click.echo("stopped; the lake is as its last build left it", err=True)
+        ctx.exit(130)
     built(outcome)
     spark.stop()
     ctx.exit(1 if trouble else 0)
@@ -99,15 +98,9 @@ def _session(master: str | None, paths: list[str]) -> SparkSession:
     memory = "2g" if size < _MUCH else "4g"
     settings: dict[str, Any] = _java_options(size)
     spark = local_session("kraftline history", master=master, memory=memory, **settings)
-    logging.getLogger().addFilter(_is_news)
     # What goes wrong in a task is told once, in words.
     spark.sparkContext.setLogLevel("OFF")
     return spark
-
-
-def _is_news(record: logging.LogRecord) -> bool:
-    """Not what the bridge to the JVM says when Ctrl-C cuts it: the command says that by itself."""
-    return not record.getMessage().endswith("while sending command.")
 
 
 _MUCH = 256 * 1024 * 1024

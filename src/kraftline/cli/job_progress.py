@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import time
@@ -28,7 +29,7 @@ _EVERY = 0.3
 
 class JobProgress:
     """Takes the steps of builds, or stages by their names. A context manager, which takes the bar
-    away at its end."""
+    away at its end; what Ctrl-C has led to leaves it as KeyboardInterrupt."""
 
     def __init__(self, spark: SparkSession, *, quiet: bool) -> None:
         self._spark, self._quiet = spark, quiet
@@ -38,6 +39,7 @@ class JobProgress:
         self._stage: tuple[str, float] | None = None
 
     def __enter__(self) -> Self:
+        logging.getLogger().addFilter(_is_news)
         if sys.stderr.isatty() and not self._quiet:
             from rich import progress
             from rich.console import Console
@@ -67,6 +69,8 @@ class JobProgress:
         self._over.set()
         if self._bar is not None:
             self._bar.stop()
+        if error is not None and _is_control_c(error):
+            raise KeyboardInterrupt from None
 
     def stage(self, name: str) -> None:
         """A step that lasts until the next one begins."""
@@ -112,6 +116,19 @@ class JobProgress:
                 # One more than there are: only the step itself says that it is done.
                 task = self._bar.task_ids[-1]
                 self._bar.update(task, total=tasks + 1, completed=done, said=said)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Not what the bridge to the JVM says when Ctrl-C cuts it: the command says that by itself."""
+    return not record.getMessage().endswith("while sending command.")
+
+
+def _is_control_c(error: BaseException) -> bool:
+    """Spark cancels its jobs, and whoever waited for one of them then fails over that."""
+    found: BaseException | None = error
+    while found is not None and not isinstance(found, KeyboardInterrupt):
+        found = found.__cause__ or found.__context__
+    return found is not None
 
 
 def _told(step: Step) -> str:

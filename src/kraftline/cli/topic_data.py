@@ -93,8 +93,12 @@ def command(
     find_logs(paths, topics)
     free_folder(out)
     spark = local_session("kraftline topic-data")
-    with JobProgress(spark, quiet=False) as progress:
-        done = export(spark, wanted, progress.stage)
+    try:
+        with JobProgress(spark, quiet=False) as progress:
+            done = export(spark, wanted, progress.stage)
+    except KeyboardInterrupt:
+        click.echo(f"stopped; {out} is not there", err=True)
+        ctx.exit(130)
     _print(done, out)
     for problem in done.problems:
         click.echo(f"kraftline: {problem}", err=True)
