@@ -31,6 +31,7 @@ SETTINGS: Final = {
     "spark.log.level": "ERROR",
 }
 
+_ERROR: Final = " ERROR "
 _LINES: Final = 20  # of what a JVM said that did not start
 
 
@@ -60,12 +61,12 @@ def local_session(
     builder = SparkSession.builder.master(master or f"local[{count}]").appName(name)
     for key, value in chosen.items():
         builder = builder.config(key, value)
-    with _java_aside():
+    with _java_aside("" if master is None else f" on {master}"):
         return builder.getOrCreate()
 
 
 @contextmanager
-def _java_aside() -> Iterator[None]:
+def _java_aside(where: str) -> Iterator[None]:
     """Let a JVM that starts in here write to a file instead of the terminal: it has much to say,
     and nothing that a person could use unless it fails."""
     with tempfile.TemporaryFile("w+b") as said:
@@ -75,8 +76,14 @@ def _java_aside() -> Iterator[None]:
             yield
         except Exception as error:
             said.seek(0)
-            last = said.read().decode(errors="replace").splitlines()[-_LINES:]
-            raise KraftlineError("\n".join([f"Spark did not start: {error}", *last])) from error
+            lines = said.read().decode(errors="replace").splitlines()
+            raise KraftlineError(f"Spark did not start{where}: {_why(error, lines)}") from error
         finally:
             os.dup2(mine, 2)
             os.close(mine)
+
+
+def _why(error: Exception, lines: list[str]) -> str:
+    """What Java itself calls an error; where it calls nothing so, all that was said last."""
+    errors = [line.partition(_ERROR)[2] for line in lines if _ERROR in line]
+    return "; ".join(errors) or "\n".join([str(error), *lines[-_LINES:]])
