@@ -136,6 +136,24 @@ def test_an_aborted_transaction_of_another_producer_is_found(partition: Path) ->
     assert "4242" in found.problem
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        (10, -3, "begins at offset -3, which is negative"),
+        (10, 1 << 40, "behind its end"),
+        (26, -1, "last stable offset -1"),
+        (26, 1 << 40, f"last stable offset {1 << 40}"),
+    ],
+)
+def test_offsets_of_an_aborted_transaction_that_cannot_be_are_found(
+    partition: Path, field: int, value: int, words: str
+) -> None:
+    patch(partition / f"{NAME}.txnindex", field, struct.pack(">q", value))
+    (found,) = findings(partition)
+    assert found.code == "txnindex-entry"
+    assert words in found.problem
+
+
 def test_a_marker_that_the_index_does_not_know_is_found(partition: Path) -> None:
     index = partition / f"{NAME}.txnindex"
     cut(index, index.stat().st_size - 34)

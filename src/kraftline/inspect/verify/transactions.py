@@ -83,8 +83,16 @@ class TransactionCheck:
                     f"producer {entry.producer_id}, but the ABORT marker is of {producer_id}",
                     offset,
                 )
-            elif not entry.first_offset <= offset:
-                self._bad(f"begins at offset {entry.first_offset}, behind its end", offset)
+            elif not 0 <= entry.first_offset <= offset:
+                where = "behind its end" if entry.first_offset > offset else "which is negative"
+                self._bad(f"begins at offset {entry.first_offset}, {where}", offset)
+            elif not 0 <= entry.last_stable_offset <= offset + 1:
+                # What came behind the marker was not there yet when the entry was written.
+                self._bad(
+                    f"last stable offset {entry.last_stable_offset}, where at most {offset + 1} "
+                    "was stable",
+                    offset,
+                )
             self.slot += 1
         elif had_data and len(self.missing) < _MOST_MISSING:
             self.missing.append((offset, producer_id))
