@@ -399,6 +399,12 @@ def test_nodes_formatted_apart_under_one_id_are_found_out(tmp_path: Path) -> Non
     assert codes(one / "__cluster_metadata-0", two / "__cluster_metadata-0") == []
 
 
+def test_a_copy_that_does_not_say_whose_it_is_is_compared_too(nodes: tuple[Path, Path]) -> None:
+    rewrite(nodes[1] / "__cluster_metadata-0" / THIRD, lambda records: records[:-1])
+    (nodes[1] / "meta.properties").unlink()
+    assert "snapshot-divergence" in codes(nodes[0], nodes[1] / "__cluster_metadata-0")
+
+
 def test_one_directory_given_twice_is_one_copy() -> None:
     assert codes(METADATA, METADATA / "__cluster_metadata-0") == []
 

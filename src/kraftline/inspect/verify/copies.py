@@ -43,10 +43,14 @@ class _Copy(msgspec.Struct, frozen=True):
 
 
 def compare_copies(paths: Sequence[tuple[str, PathKind]], report: Report) -> None:
-    """Compare the metadata directories among the paths, those of each cluster with each other."""
+    """Compare the metadata directories among the paths, those of each cluster with each other. One
+    that does not say whose it is goes with the others if these are all of one cluster."""
+    copies = list(_copies(paths))
+    known = {copy.cluster_id for copy in copies} - {None}
+    only = known.pop() if len(known) == 1 else None
     clusters: dict[str | None, list[_Copy]] = {}
-    for copy in _copies(paths):
-        clusters.setdefault(copy.cluster_id, []).append(copy)
+    for copy in copies:
+        clusters.setdefault(copy.cluster_id or only, []).append(copy)
     for copies in clusters.values():
         for one, other in combinations(copies, 2):
             try:
@@ -108,7 +112,7 @@ def _logs(one: _Copy, other: _Copy, report: Report) -> bool:
     )
     if not shared and stretches:
         text = f"not one batch is the same as in {one.path}, though offsets are"
-        if one.cluster_id is None:
+        if None in (one.cluster_id, other.cluster_id):
             report.note(LOGS, other.path, f"{text}: they seem to be of different clusters")
         else:
             report.add(
