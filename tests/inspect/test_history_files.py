@@ -170,8 +170,10 @@ def test_several_clusters_have_no_history_together(tmp_path: Path) -> None:
     shutil.copytree(METADATA / "node-2", tmp_path / "copy")
     meta = tmp_path / "copy" / "meta.properties"
     meta.write_text(meta.read_text().replace("kraftlineoracleclustrA", "anotherclusteraltogeth"))
-    with pytest.raises(NotKafka, match="different clusters"):
-        open_history([str(METADATA / "node-1"), str(tmp_path / "copy")])
+    log = "__cluster_metadata-0"
+    for inside in ("", log, f"{log}/00000000000000000154.log", "bootstrap.checkpoint"):
+        with pytest.raises(NotKafka, match="different clusters"):
+            open_history([str(METADATA / "node-1" / inside), str(tmp_path / "copy" / inside)])
 
 
 def test_a_half_written_last_batch_is_left_out(folder: Path) -> None:

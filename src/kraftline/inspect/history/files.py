@@ -7,9 +7,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from kraftline.errors import NotKafka
+from kraftline.errors import KraftlineError, NotKafka
+from kraftline.storage import meta_properties
 from kraftline.storage.detect import PathKind, detect
 from kraftline.storage.log_dir import read_log_directory
+from kraftline.storage.meta_properties import read_meta_properties
 from kraftline.storage.names import (
     METADATA_TOPIC,
     SnapshotId,
@@ -50,7 +52,7 @@ def _copy(path: str, *, alone: bool) -> Copy:
     kind = detect(path)
     match kind:
         case PathKind.SEGMENT:
-            return Copy(path, segments=(path,))
+            return Copy(path, segments=(path,), cluster_id=cluster_around(os.path.dirname(path)))
         case PathKind.SNAPSHOT | PathKind.BOOTSTRAP:
             named = kind is PathKind.BOOTSTRAP or parse_snapshot(os.path.basename(path)) is not None
             if not alone and not named:
@@ -58,9 +60,10 @@ def _copy(path: str, *, alone: bool) -> Copy:
                     f"{path}: a snapshot whose name tells no offset has no place beside others; "
                     "give it by itself, or under Kafka's name for it"
                 )
-            return Copy(path, snapshots=(_snapshot(path),))
+            inside = path if kind is PathKind.BOOTSTRAP else os.path.dirname(path)
+            return Copy(path, snapshots=(_snapshot(path),), cluster_id=cluster_around(inside))
         case PathKind.PARTITION_DIRECTORY:
-            return _partition(path)
+            return _partition(path, cluster_around(path))
         case PathKind.LOG_DIRECTORY:
             # Whose it is matters only beside others; reading that takes longer than all the rest.
             log = os.path.join(path, f"{METADATA_TOPIC}-0")
@@ -70,6 +73,15 @@ def _copy(path: str, *, alone: bool) -> Copy:
                     return copy
             return _log_directory(path)
     raise NotKafka(f"{path}: a {kind.value} holds no metadata; `kraftline info` explains it")
+
+
+def cluster_around(partition: str) -> str | None:
+    """The cluster that a partition's directory is of, if the log directory around it tells."""
+    folder = os.path.dirname(os.path.realpath(partition))
+    try:
+        return read_meta_properties(os.path.join(folder, meta_properties.NAME)).cluster_id
+    except KraftlineError:
+        return None
 
 
 def _snapshot(path: str) -> Snapshot:

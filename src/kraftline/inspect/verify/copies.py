@@ -12,17 +12,16 @@ import msgspec
 
 from kraftline.errors import KraftlineError, NotKafka
 from kraftline.inspect.history.batches import Batch
+from kraftline.inspect.history.files import cluster_around
 from kraftline.inspect.verify.findings import Report
 from kraftline.inspect.verify.metadata_dirs import holds_metadata, whole_snapshots
 from kraftline.inspect.verify.quorum import quorum_difference, snapshot_quorum
 from kraftline.inspect.verify.replay import listed
 from kraftline.inspect.verify.replay_difference import differences
 from kraftline.inspect.verify.replay_reading import read_headers, snapshot_image
-from kraftline.storage import meta_properties
 from kraftline.storage.detect import PathKind
 from kraftline.storage.files import unreadable
 from kraftline.storage.log_dir import read_log_directory
-from kraftline.storage.meta_properties import read_meta_properties
 from kraftline.storage.names import SnapshotId
 from kraftline.storage.partition_dir import read_partition_directory
 
@@ -65,7 +64,6 @@ def compare_copies(paths: Sequence[tuple[str, PathKind]], report: Report) -> Non
 def _copies(paths: Sequence[tuple[str, PathKind]]) -> Iterator[_Copy]:
     seen: set[str] = set()
     for path, kind in paths:
-        cluster_id = None
         if kind is PathKind.LOG_DIRECTORY:
             log_directory = read_log_directory(path)
             place = log_directory.metadata_log()
@@ -82,14 +80,11 @@ def _copies(paths: Sequence[tuple[str, PathKind]]) -> Iterator[_Copy]:
             directory = read_partition_directory(path)
             if not holds_metadata(directory):
                 continue
-            beside = os.path.join(os.path.dirname(real), meta_properties.NAME)
-            if os.path.exists(beside):
-                cluster_id = read_meta_properties(beside).cluster_id
         except KraftlineError:
             continue  # told of where it was checked by itself
         yield _Copy(
             path,
-            cluster_id,
+            cluster_around(path),
             tuple(segment.path for segment in directory.segments),
             {each.id: each.path for each in whole_snapshots(directory)},
         )
