@@ -94,6 +94,20 @@ def test_preallocated_zeros_are_waited_on(tmp_path: Path) -> None:
     assert offsets(tmp_path, steps(fill)) == [0, 1, 3]
 
 
+def test_a_batch_half_arrived_before_preallocated_zeros_is_waited_on(tmp_path: Path) -> None:
+    made = some_batches(3)
+    path = log(tmp_path, 0)
+    half = made[1][:-10] + bytes(10)
+    path.write_bytes(made[0] + half + bytes(4096))
+
+    def fill() -> None:
+        with path.open("r+b") as file:
+            file.seek(len(made[0]))
+            file.write(made[1] + made[2])
+
+    assert offsets(tmp_path, steps(lambda: None, fill)) == [0, 1, 3]
+
+
 def test_a_log_that_is_cut_back_is_told(tmp_path: Path) -> None:
     made = some_batches(3)
     path = log(tmp_path, 0)

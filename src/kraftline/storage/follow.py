@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple
 
-from kraftline.errors import NotKafka
+from kraftline.errors import BadData, NotKafka
+from kraftline.records.framing import batches
 from kraftline.storage.files import Path, vanished
 from kraftline.storage.names import format_segment_file
 from kraftline.storage.partition_dir import base_offsets
-from kraftline.storage.segment import Damage, Run, SegmentReader, TailKind
+from kraftline.storage.segment import Damage, Run, SegmentReader, Tail, TailKind
 
 
 class Followed(NamedTuple):
@@ -78,10 +79,16 @@ def _to_its_end(
             )
             position = size
         before = position
+        tail = None
         for run in reader.runs(position, live=following is None):
-            yield Followed(base, run)
-            position = run.position + run.end - run.start
-        tail = reader.tail
+            end = run.end if following is not None else _arrived(run, reader.tail)
+            if end > run.start:
+                yield Followed(base, run._replace(end=end))
+            position = run.position + end - run.start
+            if end < run.end:
+                break
+        else:
+            tail = reader.tail
         if tail is not None:
             position = max(position, tail.position)
         if position > before:
@@ -92,6 +99,20 @@ def _to_its_end(
             return following
         if not wait():
             return None
+
+
+def _arrived(run: Run, tail: Tail | None) -> int:
+    """Where the batches of a run end that are all there. Before preallocated zeros the bytes of the
+    last one may still be on their way, and then its checksum is wrong."""
+    end = run.position + run.end - run.start
+    if tail is None or tail.kind is not TailKind.ZEROS or tail.position != end:
+        return run.end
+    *_, last = batches(run.buffer, run.start, run.end)
+    try:
+        last.check()
+    except BadData:
+        return last.start
+    return run.end
 
 
 def _nap() -> bool:
