@@ -39,3 +39,26 @@ def test_where_java_names_no_error_all_that_it_said_is_there(
     with pytest.raises(KraftlineError, match="Spark did not start: Cannot call methods") as raised:
         local_session()
     assert str(raised.value).endswith("main class org.apache.spark.Nothing")
+
+
+@pytest.mark.parametrize(
+    ("master", "host"),
+    [
+        (None, "127.0.0.1"),
+        ("local[2]", "127.0.0.1"),
+        ("spark://127.0.0.1:7077", "127.0.0.1"),
+        ("spark://spark.example:7077", None),
+        ("yarn", None),
+    ],
+)
+def test_executors_elsewhere_are_not_told_that_the_driver_is_on_their_own_machine(
+    monkeypatch: pytest.MonkeyPatch, master: str | None, host: str | None
+) -> None:
+    chosen: dict[str, str] = {}
+    monkeypatch.setattr(
+        SparkSession.Builder, "getOrCreate", lambda builder: chosen.update(builder._options)
+    )
+    monkeypatch.delenv("SPARK_LOCAL_IP", raising=False)
+    local_session(master=master)
+    assert chosen.get("spark.driver.host") == host
+    assert os.environ.get("SPARK_LOCAL_IP") == host

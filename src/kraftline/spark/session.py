@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.python.filterPushdown.enabled": "true",
@@ -31,6 +30,9 @@ SETTINGS: Final = {
     "spark.log.level": "ERROR",
 }
 
+# Nobody from elsewhere has to reach a session of this machine alone.
+_HERE: Final = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_IS_HERE: Final = re.compile(r"local\b|spark://(127\.|localhost\b)")
 _ERROR: Final = " ERROR "
 _LINES: Final = 20  # of what a JVM said that did not start
 
@@ -43,9 +45,12 @@ def local_session(
     memory: str = "2g",
     **settings: str,
 ) -> SparkSession:
-    """A session on this machine alone, or with executors of the cluster that `master` names;
+    """A session on this machine alone, or with executors of the cluster that `master` names, which
+    find it under the address that Spark takes by itself (SPARK_LOCAL_IP, spark-defaults.conf);
     `settings` go over the usual ones (dots as in Spark)."""
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    is_here = master is None or _IS_HERE.match(master) is not None
+    if is_here:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["JAVA_HOME"] = str(java_home())
     from pyspark.sql import SparkSession
@@ -53,6 +58,7 @@ def local_session(
     count = cores or len(os.sched_getaffinity(0))
     chosen = {
         **SETTINGS,
+        **(_HERE if is_here else {}),
         "spark.driver.memory": memory,
         "spark.sql.shuffle.partitions": str(2 * count),
         "spark.default.parallelism": str(2 * count),
