@@ -7,6 +7,7 @@ import errno
 import io
 import json
 import os
+import pty
 import shutil
 import signal
 import struct
@@ -26,6 +27,7 @@ from kraftline.cli.dump import command
 from kraftline.errors import NotKafka
 from kraftline.inspect.dump.payloads import known_types
 from kraftline.inspect.dump.sources import Wanted, find_sources
+from kraftline.inspect.dump.text import Painter
 from kraftline.records.framing import batches
 from kraftline.records.record import Record
 from kraftline.records.write import build_batch
@@ -234,6 +236,24 @@ def test_a_table_has_a_line_per_record_whatever_is_in_it(tmp_path: Path) -> None
     assert len(lines) == 2 + len(records)
     assert "\x1b" not in "".join(lines)
     assert f"name={steering!r}" in lines[2]
+
+
+@pytest.mark.parametrize(
+    ("width", "line"),
+    [(None, "ab cd ef"), (8, "ab cd ef"), (7, "ab cd …"), (6, "ab cd…"), (1, "…")],
+)
+def test_a_line_that_is_cut_says_so(width: int | None, line: str) -> None:
+    pieces = [("", "ab "), ("dim", "cd"), ("", " ef")]
+    assert Painter(colour=False, width=width).line(pieces) == line
+
+
+def test_a_terminal_without_a_size_shows_whole_lines() -> None:
+    ours, theirs = pty.openpty()
+    verb = [sys.executable, "-m", "kraftline", "dump", str(METADATA)]
+    subprocess.run([*verb, "--type", "TOPIC", "--limit", "1"], stdout=theirs, check=True)
+    os.close(theirs)
+    assert b"orders" in os.read(ours, 10_000)
+    os.close(ours)
 
 
 def test_an_empty_result_is_still_json() -> None:

@@ -165,7 +165,8 @@ def _formatted(rows: Iterable[Row], sources: list[Source], form: str) -> Iterato
         lines = csv_lines(rows)
     else:
         terminal = sys.stdout.isatty()
-        width = os.get_terminal_size().columns if terminal else None
+        # A terminal that nobody has told its size says 0 columns.
+        width = os.get_terminal_size().columns or None if terminal else None
         painter = Painter(terminal and "NO_COLOR" not in os.environ, width)
         lines = table(rows, painter, type_names(sources))
     for line in lines:

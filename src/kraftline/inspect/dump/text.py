@@ -25,20 +25,20 @@ class Painter:
         self.width = width
 
     def line(self, pieces: Iterable[tuple[str, str]]) -> str:
-        """A line of (style, text) pieces."""
-        room = self.width
+        """A line of (style, text) pieces; what is cut off leaves an ellipsis."""
+        whole = list(pieces)
+        length = sum(len(text) for _, text in whole)
+        width = length if self.width is None else self.width
+        room = length if length <= width else width - 1
         out = []
-        for style, text in pieces:
-            shown = text
-            if room is not None:
-                if len(shown) > room:
-                    shown = shown[: max(room - 1, 0)] + "…"
-                room -= len(shown)
+        for style, text in whole:
+            shown = text[:room]
+            room -= len(shown)
             code = _COLOUR.get(style)
             out.append(f"\x1b[{code}m{shown}\x1b[0m" if self.colour and code else shown)
-            if room is not None and room <= 0:
+            if room <= 0:
                 break
-        return "".join(out)
+        return "".join(out) + ("…" if length > width else "")
 
 
 def table(
