@@ -13,6 +13,8 @@ from kraftline.lake.files import ROW_GROUP, Added, new_path, open_for_writing, s
 
 # A file is ended when it has so many rows: what a reader takes in a few tasks.
 _FILE_ROWS: Final = 8 * ROW_GROUP
+# What is encoded at a time: more than Parquet's 1,024 takes a sixth less time.
+_BATCH_ROWS: Final = 1 << 14
 # Arrays below this are copied: they would keep alive the memory that they were cut from.
 _SMALL: Final = ROW_GROUP // 8
 
@@ -25,7 +27,14 @@ class _Open:
         self.path = new_path(partition)
         self.out = open_for_writing(f"{folder}/{self.path}")
         self.writer = pq.ParquetWriter(
-            self.out, schema, compression="zstd", compression_level=1, store_schema=False
+            self.out,
+            schema,
+            compression="zstd",
+            compression_level=1,
+            store_schema=False,
+            write_batch_size=_BATCH_ROWS,
+            # Nobody skips by what is the least in a list.
+            write_statistics=[f.name for f in schema if not pa.types.is_nested(f.type)],
         )
         self.waiting: list[pa.RecordBatch] = []
         self.waiting_rows = self.rows = 0

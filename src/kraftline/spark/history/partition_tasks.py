@@ -58,7 +58,7 @@ def write_partitions(
     if not rows and not going_on:
         return []
     slots = spark.sparkContext.defaultParallelism
-    count = max(4 * slots, rows // _BUCKET_ROWS)
+    count = max(slots, rows // _BUCKET_ROWS)
     known = spark.sparkContext.broadcast(arounds)
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

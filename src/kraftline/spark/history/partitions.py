@@ -149,16 +149,20 @@ class Partitions:
         begins = np.flatnonzero(starts(at.group, at.life, at.unit))
         ends = np.append(begins[1:], len(at.row))[: len(begins)] - 1
         left = replicas[np.repeat(ends, np.diff(np.append(begins, len(at.row))))]
-        for step, topic, key in self._by_life(steps, ~steps.had_before, steps.at.unit):
-            rows, first = steps.at.take(step), int(np.argmin(steps.at.offset[step]))
+        came = ~steps.had_before
+        # Partitions that were there before are counted where others came to them.
+        grown = np.zeros(len(at.lives.all), bool)
+        grown[at.life[came & (at.unit != NONE)]] = True
+        for step, topic, key in self._by_life(steps, came & grown[at.life], at.unit):
+            first = step[np.argmin(at.offset[step])]
             new = New(
-                int(rows.offset[first]),
-                _none(int(rows.unit[first])),
-                int(rows.at_offset.min()),
-                _none(int(rows.at_time.min())),
-                _none(int(rows.epoch.min())),
-                int(rows.partition[first]),
-                lists.values[left[step[first]]],
+                int(at.offset[first]),
+                _none(int(at.unit[first])),
+                int(at.at_offset[step].min()),
+                _none(int(at.at_time[step].min())),
+                _none(int(at.epoch[step].min())),
+                int(at.partition[first]),
+                lists.values[left[first]],
                 lists.sizes()[left[step]].tolist(),
             )
             topic.new.setdefault(key, []).append(new)
