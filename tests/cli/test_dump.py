@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import errno
 import io
@@ -319,6 +320,24 @@ def test_what_a_decoder_does_not_know_is_there_as_bytes(tmp_path: Path) -> None:
     assert "99" in found[0]["problem"]
     assert found[1]["payload"] == {"type": "NO_OP_RECORD", "version": 0, "data": {}}
     assert "payload" not in found[2]
+
+
+def test_a_value_that_cannot_be_read_is_not_taken_for_a_deletion(tmp_path: Path) -> None:
+    folder = tmp_path / "__consumer_offsets-0"
+    folder.mkdir()
+    key = b"\0\1\0\1g\0\1t\0\0\0\0"
+    records = [Record(0, 5, key, b"\0\x63newer"), Record(1, 5, key, None)]
+    (folder / f"{0:020}.log").write_bytes(build_batch(records))
+    newer, deleted = (
+        json.loads(line) for line in run(folder, "--format", "jsonl").stdout.splitlines()
+    )
+    assert newer["keyPayload"] == deleted["keyPayload"]
+    assert "payload" not in newer
+    assert base64.b64decode(newer["value"]) == records[0].value
+    assert deleted["payload"] is None
+    lines = run(folder).stdout.splitlines()[2:]
+    assert ["deleted" in line for line in lines] == [False, True]
+    assert b"\0\x63newer".hex() in lines[0]
 
 
 def test_a_half_written_batch_is_not_there_yet(tmp_path: Path) -> None:

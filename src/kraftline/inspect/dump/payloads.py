@@ -85,10 +85,11 @@ class _Coordinator:
         if row.key is None:
             raise Corrupt(f"a record of {self._topic.name} without a key")
         row.key_payload = coordinator.key_json(self._topic, row.key)
-        row.payload = None
-        if row.value is not None:
-            kind = int(row.key_payload["type"])
-            row.payload = coordinator.value_json(self._topic, kind, row.value)
+        if row.value is None:
+            row.payload = None
+            return
+        kind = int(row.key_payload["type"])
+        row.payload = coordinator.value_json(self._topic, kind, row.value)
 
     def type_of(self, row: Row) -> str | None:
         """Kafka prints numbers; people ask by name: `OFFSET_COMMIT`."""
