@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 import click
@@ -23,6 +24,7 @@ from kraftline.inspect.dump.sources import Wanted, find_sources
 from kraftline.inspect.snapshots import read_state
 from kraftline.inspect.verify import total_bytes
 from kraftline.inspect.verify import verify as walk
+from kraftline.spark.build import Step
 from tests.inspect.damage import FIXTURES, METADATA, check
 
 if TYPE_CHECKING:
@@ -186,3 +188,23 @@ def test_what_control_c_leads_to_in_spark_is_control_c() -> None:
         _cancelled()
     with pytest.raises(KraftlineError, match="full"), JobProgress(spark, quiet=True):
         raise KraftlineError("the disk is full") from OSError(28, "No space left on device")
+
+
+def test_the_bar_of_a_watch_shows_the_build_under_way_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tracker = SimpleNamespace(getActiveStageIds=list)
+    context = SimpleNamespace(statusTracker=lambda: tracker)
+    spark = cast("SparkSession", SimpleNamespace(sparkContext=context))
+    Terminal(monkeypatch)
+    with JobProgress(spark, quiet=False) as shown:
+        for _ in range(3):
+            for name in ("survey", "stage", "commit"):
+                shown(Step(name))
+                shown(Step(name, rows=5, seconds=0.1))
+        assert shown._bar is not None
+        assert [task.description for task in shown._bar.tasks] == [
+            "look at files",
+            "read records",
+            "commit",
+        ]

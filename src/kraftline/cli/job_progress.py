@@ -6,6 +6,7 @@ import logging
 import sys
 import threading
 import time
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -52,6 +53,7 @@ class JobProgress:
                 progress.TextColumn("{task.fields[said]}"),
                 console=Console(stderr=True),
                 transient=True,
+                redirect_stdout=sys.stdout.isatty(),  # a pipe gets what is said as it is
             )
             self._bar.start()
             self._watching = threading.Thread(target=self._watch, daemon=True)
@@ -97,25 +99,33 @@ class JobProgress:
                 click.echo(f"{name}: {_told(step)}", err=True)
             return
         if step.seconds is None:
+            if any(task.description == name for task in self._bar.tasks):
+                self._clear()  # a build after another, of those that watch
             self._bar.add_task(name, total=None, said="")
             return
         task = self._bar.task_ids[-1]
         self._bar.update(task, total=1, completed=1, said=_told(step))
 
+    def _clear(self) -> None:
+        assert self._bar is not None
+        for each in list(self._bar.task_ids):
+            self._bar.remove_task(each)
+
     def _watch(self) -> None:
         """Show the tasks of Spark's jobs in the bar of the step under way."""
         tracker = self._spark.sparkContext.statusTracker()
         while not self._over.wait(_EVERY):
-            if self._bar is None or not self._bar.tasks or self._bar.tasks[-1].finished:
+            steps = self._bar.tasks if self._bar is not None else []
+            if self._bar is None or not steps or steps[-1].finished:
                 continue
             stages = [tracker.getStageInfo(each) for each in tracker.getActiveStageIds()]
             tasks = sum(each.numTasks for each in stages if each)
             done = sum(each.numCompletedTasks for each in stages if each)
-            if tasks and not self._bar.tasks[-1].finished:
+            if tasks and not steps[-1].finished:
                 said = f"{done} of {tasks} tasks"
-                # One more than there are: only the step itself says that it is done.
-                task = self._bar.task_ids[-1]
-                self._bar.update(task, total=tasks + 1, completed=done, said=said)
+                with suppress(KeyError):  # another build has begun meanwhile
+                    # One more than there are: only the step itself says that it is done.
+                    self._bar.update(steps[-1].id, total=tasks + 1, completed=done, said=said)
 
 
 def _is_news(record: logging.LogRecord) -> bool:
