@@ -322,6 +322,16 @@ def test_what_a_decoder_does_not_know_is_there_as_bytes(tmp_path: Path) -> None:
     assert "payload" not in found[2]
 
 
+def test_a_control_record_of_an_unknown_type_is_shown_with_its_bytes(tmp_path: Path) -> None:
+    data = bytearray(build_batch([Record(0, 5, b"\0\0\0\x63", b"newer")]))
+    data[22] |= 0x20
+    data[17:21] = google_crc32c.value(bytes(data[21:])).to_bytes(4, "big")
+    (tmp_path / f"{0:020}.log").write_bytes(data)
+    result = run(tmp_path)
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[2].endswith("[control] 99 0x00000063: newer")
+
+
 def test_a_value_that_cannot_be_read_is_not_taken_for_a_deletion(tmp_path: Path) -> None:
     folder = tmp_path / "__consumer_offsets-0"
     folder.mkdir()

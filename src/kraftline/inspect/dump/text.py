@@ -73,11 +73,13 @@ def _pieces(row: Row, kind: str | None) -> Iterator[tuple[str, str]]:
     if isinstance(row.key_payload, dict):
         yield from _payload(row.key_payload)
         yield "dim", " → "
-    if isinstance(row.payload, dict):
+    if isinstance(row.payload, dict) and "data" in row.payload:
         yield from _payload(row.payload)
     elif row.payload is None:
         yield "mark", "deleted"
     else:
+        if kind is not None and row.key_payload is UNSET:
+            yield "", " "
         if row.key is not None and row.key_payload is UNSET:
             yield "key", f"{show_bytes(row.key)}"
             yield "dim", ": "
