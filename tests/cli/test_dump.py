@@ -132,6 +132,15 @@ def test_configs_and_acls_of_a_topic_are_about_it() -> None:
         assert rows(METADATA, "--type", kind, "--topic", "orders") == named
 
 
+def test_a_group_that_subscribes_to_a_topic_is_about_it() -> None:
+    path = TOPICS / "__consumer_offsets-0"
+    for kind in ("GROUP_METADATA", "CONSUMER_GROUP_MEMBER_METADATA", "STREAMS_GROUP_TOPOLOGY"):
+        of_kind = rows(path, "--type", kind)
+        named = [row for row in of_kind if '"mixed"' in json.dumps(row["payload"])]
+        assert named
+        assert rows(path, "--type", kind, "--topic", "mixed") == named
+
+
 def about(topic: str, *more: object, path: Path = METADATA) -> list[int]:
     return [row["offset"] for row in rows(path, "--topic", topic, *more)]
 

@@ -24,6 +24,17 @@ if TYPE_CHECKING:
 
 # How the value of a TopicRecord begins: frame version 1, type 2.
 _TOPIC_RECORD = b"\x01\x02"
+# Fields that hold names of topics: what is committed, owned, assigned or subscribed to.
+_NAMES = frozenset(
+    {
+        "topic",
+        "topicName",
+        "topics",
+        "subscribedTopicNames",
+        "sourceTopics",
+        "repartitionSinkTopics",
+    }
+)
 # The same number in configs and in ACLs.
 _TOPIC = 2
 _TOPICS = {
@@ -185,9 +196,9 @@ class TopicFilter:
         if kind in ("CONFIG_RECORD", "ACCESS_CONTROL_ENTRY_RECORD"):
             return data["resourceType"] == _TOPIC and self._wanted.topic(data["resourceName"])
         return any(
-            self._wanted.topic(value) if name in ("topic", "topicName") else value in self._ids
+            self._wanted.topic(value) if name in _NAMES else value in self._ids
             for name, value in _strings(data)
-            if name in ("topic", "topicName", "topicId")
+            if name in _NAMES or name == "topicId"
         )
 
 
