@@ -24,8 +24,6 @@ if cython.compiled:
 else:
     from hashlib import blake2b
 
-    import google_crc32c
-
 from kraftline.errors import Corrupt
 
 COMPILED = cython.compiled
@@ -43,7 +41,6 @@ _PRODUCER_ID = cython.declare(cython.longlong, 8)
 _BODY = cython.declare(cython.longlong, 12)
 _BODY_END = cython.declare(cython.longlong, 13)
 _LAST_OFFSET_DELTA = cython.declare(cython.longlong, 14)
-_CRC = cython.declare(cython.longlong, 15)
 _STRIDE = cython.declare(cython.longlong, 16)
 
 # How records of a batch are judged.
@@ -332,88 +329,6 @@ def _slot(
         if at == count:
             at = 0
     return -1
-
-
-def checksum_tables():
-    """What `unsound` needs: for each of eight bytes what it does to a CRC-32C, by its value."""
-    made = []
-    for i in range(256):
-        crc = i
-        for _ in range(8):
-            crc = (crc >> 1) ^ (0x82F63B78 if crc & 1 else 0)
-        made.append(crc)
-    for i in range(256, 2048):
-        made.append((made[i - 256] >> 8) ^ made[made[i - 256] & 255])
-    return made
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _crc32c(
-    buf: cython.const[cython.uchar][::1],
-    at: cython.longlong,
-    end: cython.longlong,
-    tables: cython.const[cython.uint][::1],
-) -> cython.longlong:
-    crc: cython.uint
-    ones: cython.uint = 0xFFFFFFFF
-    if cython.compiled:
-        crc = ones
-        while end - at >= 8:
-            crc ^= buf[at]
-            crc ^= cython.cast(cython.uint, buf[at + 1]) << 8
-            crc ^= cython.cast(cython.uint, buf[at + 2]) << 16
-            crc ^= cython.cast(cython.uint, buf[at + 3]) << 24
-            crc = (
-                tables[1792 + (crc & 255)]
-                ^ tables[1536 + ((crc >> 8) & 255)]
-                ^ tables[1280 + ((crc >> 16) & 255)]
-                ^ tables[1024 + (crc >> 24)]
-                ^ tables[768 + buf[at + 4]]
-                ^ tables[512 + buf[at + 5]]
-                ^ tables[256 + buf[at + 6]]
-                ^ tables[buf[at + 7]]
-            )
-            at += 8
-        while at < end:
-            crc = (crc >> 8) ^ tables[(crc ^ buf[at]) & 255]
-            at += 1
-        return crc ^ ones
-    return google_crc32c.value(bytes(buf[at:end]))
-
-
-def unsound(
-    buf: cython.const[cython.uchar][::1],
-    table: cython.longlong[::1],
-    rows: cython.longlong,
-    shift: cython.longlong,
-    most: cython.longlong,
-    tables: cython.const[cython.uint][::1],
-    large: cython.longlong[::1],
-):
-    """(the first of so many rows, batches of v2, that has a wrong checksum, or -1; how many are in
-    `large`: rows of more than `most` bytes, which are not looked at). A row's position less `shift`
-    is where it stands in `buf`."""
-    row: cython.longlong
-    t: cython.longlong
-    at: cython.longlong
-    bad: cython.longlong = -1
-    n: cython.longlong = 0
-    mask: cython.longlong = 0xFFFFFFFF
-    with cython.nogil:
-        for row in range(rows):
-            t = row * _STRIDE
-            if table[t + _SIZE] > most:
-                large[n] = row
-                n += 1
-            else:
-                at = table[t + _POSITION] - shift
-                if _crc32c(buf, at + 21, at + table[t + _SIZE], tables) != table[t + _CRC] & mask:
-                    bad = row
-                    break
-    return bad, n
 
 
 def odd_rows(
