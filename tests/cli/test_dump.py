@@ -141,6 +141,20 @@ def test_a_group_that_subscribes_to_a_topic_is_about_it() -> None:
         assert rows(path, "--type", kind, "--topic", "mixed") == named
 
 
+def test_an_assignment_is_about_the_topic_whose_id_it_has() -> None:
+    """Also where only the groups' log is given: the metadata log beside it knows the ids."""
+    kind = ["--type", "CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER"]
+    groups = TOPICS / "__consumer_offsets-0"
+    ids = {
+        row["payload"]["data"]["topicId"]
+        for row in rows(TOPICS / "__cluster_metadata-0", "--type", "TOPIC", "--topic", "mixed")
+    }
+    named = [r for r in rows(groups, *kind) if any(i in json.dumps(r["payload"]) for i in ids)]
+    assert named
+    assert rows(groups, *kind, "--topic", "mixed") == named
+    assert rows(TOPICS, *kind, "--topic", "mixed") == named
+
+
 def about(topic: str, *more: object, path: Path = METADATA) -> list[int]:
     return [row["offset"] for row in rows(path, "--topic", topic, *more)]
 

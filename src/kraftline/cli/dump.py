@@ -12,7 +12,7 @@ import click
 from kraftline.cli.options import format_option, instant
 from kraftline.cli.progress import Bar
 from kraftline.errors import NotKafka
-from kraftline.inspect.dump import followed_rows, json_lines, read_all
+from kraftline.inspect.dump import followed_rows, json_lines, read_all, total_bytes
 from kraftline.inspect.dump.payloads import known_types, type_names
 from kraftline.inspect.dump.rows import Row, Selection, json_line, type_name
 from kraftline.inspect.dump.sources import Decoder, Source, Wanted, find_sources
@@ -122,8 +122,7 @@ def command(
 def _dump(
     sources: list[Source], selection: Selection, form: str, limit: int | None, troubles: Troubles
 ) -> None:
-    total = sum(os.path.getsize(source.path) for source in sources if os.path.exists(source.path))
-    with Bar(total, "reading", quiet=sys.stdout.isatty()) as bar:
+    with Bar(lambda: total_bytes(sources), "reading", quiet=sys.stdout.isatty()) as bar:
         told = troubles.damage, troubles.unreadable
         if form == "jsonl" and limit is None:
             for text in json_lines(sources, selection, *told, bar.update):

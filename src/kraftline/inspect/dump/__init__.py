@@ -20,7 +20,12 @@ from kraftline.records.checksums import sound_until
 from kraftline.records.framing import batches
 from kraftline.storage.files import shown, unreadable, vanished
 from kraftline.storage.follow import follow
-from kraftline.storage.names import SnapshotState, base_offset_of, format_segment_file
+from kraftline.storage.names import (
+    METADATA_TOPIC,
+    SnapshotState,
+    base_offset_of,
+    format_segment_file,
+)
 from kraftline.storage.partition_dir import read_partition_directory
 from kraftline.storage.segment import Damage, Run, SegmentReader
 
@@ -50,7 +55,7 @@ def _topic_filter(sources: Sequence[Source], selection: Selection) -> TopicFilte
     """A filter that knows the ids of topics whose own records are not among those to be read.
 
     They may stand in a snapshot, where the log before it is gone, in a segment that was not given,
-    or before the lower bound.
+    before the lower bound, or in the metadata log beside a coordinator's.
     """
     topics = TopicFilter(selection.topics)
     if not selection.topics.topics:
@@ -61,11 +66,18 @@ def _topic_filter(sources: Sequence[Source], selection: Selection) -> TopicFilte
         if source.decoder is Decoder.METADATA:
             folder, name = os.path.split(source.path)
             folders.setdefault(folder or ".", set()).add(name)
+    if not folders:
+        nodes = {
+            os.path.dirname(os.path.dirname(os.path.abspath(source.path)))
+            for source in sources
+            if source.decoder is not Decoder.NONE
+        }
+        folders = {os.path.join(node, f"{METADATA_TOPIC}-0"): set() for node in nodes}
     for folder, given in folders.items():
         try:
             log = read_partition_directory(folder)
         except NotKafka:
-            continue  # a file can be read where its directory cannot be listed
+            continue  # what is wanted can be read all the same
         topics.learn(s.path for s in log.snapshots if s.state is SnapshotState.WHOLE)
         topics.learn(
             segment.path
@@ -77,6 +89,11 @@ def _topic_filter(sources: Sequence[Source], selection: Selection) -> TopicFilte
 
 def _is_large_metadata(source: Source) -> bool:
     return source.decoder is Decoder.METADATA and _size(source.path) >= WORTH_A_PROGRAM
+
+
+def total_bytes(sources: Iterable[Source]) -> int:
+    """How much there is to read, for a progress bar."""
+    return sum(_size(source.path) for source in sources)
 
 
 def _size(path: str) -> int:
