@@ -7,6 +7,7 @@ import asyncio
 import msgspec
 import pytest
 
+from kraftline.metadata.features import from_level
 from kraftline.metadata.image import EMPTY
 from kraftline.metadata.loader import (
     UNKNOWN_LEADER,
@@ -320,11 +321,10 @@ def test_metrics_say_what_was_applied() -> None:
     assert (metrics.batch_sizes.count, metrics.batch_sizes.total) == (2, 3)
     assert metrics.batch_processing_ns.count == 2
     assert (metrics.publications, metrics.publication_ns.count) == (1, 1)
-    values = metrics.values()
-    assert values["last-applied-record-timestamp"] == 20
-    assert values["CurrentMetadataVersion"] == 30
-    assert values["CurrentControllerId"] == 5
-    assert values["metadata-load-error-count"] == 0
+    assert metrics.last_applied.last_log_time_ms == 20
+    assert metrics.metadata_version == from_level(30)
+    assert metrics.controller_id == 5
+    assert (metrics.load_faults, metrics.publish_faults) == (0, 0)
 
 
 async def _nothing(driver: Driver) -> None:

@@ -138,6 +138,7 @@ def test_metadata_is_counted_as_the_loader_takes_it_in(node: NodeThread) -> None
     assert found[f"{applied}metadata_load_error_count"] == 0
     assert found[f"{applied}metadata_apply_error_count"] == 0
     assert found["kafka_server_metadataloader_currentmetadataversion"] == 30
+    assert found["kafka_server_metadataloader_currentcontrollerid"] == 1
     assert found["kafka_server_metadataloader_handleloadsnapshotcount"] == 0
     assert found[f"{batches}sizes_sum"] >= found[f"{batches}sizes_count"] > 0
     assert found[f"{batches}processingtimeus_count"] == found[f"{batches}sizes_count"]

@@ -48,6 +48,11 @@ def loader_metrics(
             "The metadata version as its feature level.",
             0 if version is None else version.level,
         ),
+        (
+            f"{_LOADER}currentcontrollerid",
+            "The controller that is active, -1 where none is known.",
+            metrics.controller_id,
+        ),
         (f"{_LOADER}handleloadsnapshotcount", "Snapshots loaded.", metrics.handled_snapshots),
         (
             f"{_SNAPSHOTS}bytes",

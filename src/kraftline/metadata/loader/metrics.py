@@ -84,24 +84,6 @@ class LoaderMetrics:
         self.kraft_version = level
         self.finalized_levels[KRAFT_VERSION] = level
 
-    def values(self) -> dict[str, int | float]:
-        """By the names that Kafka's metrics have, where it has such."""
-        version = self.metadata_version
-        return {
-            "last-applied-record-offset": self.last_applied.last_offset,
-            "last-applied-record-timestamp": self.last_applied.last_log_time_ms,
-            "last-applied-record-lag-ms": self.lag_ms(),
-            "metadata-load-error-count": self.load_faults,
-            "metadata-apply-error-count": self.publish_faults,
-            "CurrentMetadataVersion": -1 if version is None else version.level,
-            "CurrentControllerId": self.controller_id,
-            "HandleLoadSnapshotCount": self.handled_snapshots,
-            "Publications": self.publications,
-            "MetadataBatchSizesMean": self.batch_sizes.mean,
-            "MetadataBatchProcessingTimeUsMean": self.batch_processing_ns.mean / 1000,
-            "PublicationTimeUsMean": self.publication_ns.mean / 1000,
-        }
-
 
 def finalized_levels(image: MetadataImage, kraft_version: int) -> dict[str, int]:
     """Every finalized feature of the cluster, kraft.version too where it is above 0."""
