@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kraftline.errors import KraftlineError, NotKafka
+from kraftline.lake import builds
 from kraftline.lake.lake import Lake
 from kraftline.lake.tables import TOPICS
 from kraftline.schema import metadata as m
@@ -280,6 +282,20 @@ def test_a_watched_directory_is_built_when_it_grows(spark: SparkSession, tmp_pat
     )
     assert seen == [5, 3]
     assert len(names(tmp_path / "lake")) == 8
+
+
+def test_a_watch_that_cannot_go_on_says_why(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node, lake = tmp_path / "node", tmp_path / "lake"
+    write_log(node, topics_log(0, 5))
+    settings: dict[str, Any] = {"cluster_id": "c", "seconds": 0.2, "rounds": 2}
+    with pytest.raises(NotKafka, match=rf"^{node}: there is no such file or directory$"):
+        watch(spark, [str(node)], str(lake), built=lambda _: shutil.rmtree(node), **settings)
+    write_log(node, topics_log(0, 8))
+    monkeypatch.setattr(builds, "LAYOUT", 99)
+    with pytest.raises(KraftlineError, match=rf"^{lake}: a lake of layout 1; .* it$"):
+        watch(spark, [str(node)], str(lake), **settings)
 
 
 def test_topic_segments_make_their_tables(spark: SparkSession, tmp_path: Path) -> None:

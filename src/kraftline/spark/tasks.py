@@ -73,6 +73,7 @@ _ERROR = re.compile(r"^(?:[\w.]+\.)?(\w+): (.*)$", re.MULTILINE)
 def _last_error(text: str) -> tuple[str, str] | None:
     """The name and the words of the exception that a Python trace ends with."""
     trace = text.rpartition("Traceback (most recent call last)")[2]
+    trace = trace.partition("=== Streaming Query ===")[0]
     found = _ERROR.findall(trace)
     return found[-1] if found else None
 

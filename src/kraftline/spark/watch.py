@@ -18,6 +18,7 @@ from kraftline.errors import KraftlineError
 from kraftline.spark.build import Outcome, Progress, build
 from kraftline.spark.inputs import find_inputs
 from kraftline.spark.plan_tables import summed_up
+from kraftline.spark.tasks import in_words
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -69,7 +70,7 @@ def watch(
     rounds: int | None = None,
 ) -> None:
     """Build now, and again whenever inputs change, looking every so many seconds; without an end,
-    or until there were so many `rounds`."""
+    or until there were so many `rounds`. KraftlineError where that cannot go on."""
     spark.dataSource.register(Ticks)
     done = 0
 
@@ -102,8 +103,9 @@ def watch(
             .start()
         )
         try:
-            while rounds is None or done < rounds:
-                if query.awaitTermination(1):
-                    break
+            with in_words():
+                while rounds is None or done < rounds:
+                    if query.awaitTermination(1):
+                        break
         finally:
             query.stop()
