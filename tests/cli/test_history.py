@@ -230,6 +230,26 @@ def test_a_window_that_ends_before_it_begins_is_wrong_use(
     assert "since is after until" in result.stderr
 
 
+def test_what_could_not_be_read_is_listed_whole(tmp_path: Path) -> None:
+    """Also where nothing could be, and no moment has an answer."""
+    rows = [
+        {"cluster_id": cluster, "file": f"{cluster}.log", "kind": "damage", "reason": "magic 7"}
+        for cluster in ("A", "B")
+    ]
+    write_lake(tmp_path, {"quarantine": rows, "coverage": []})
+    lines = run("as-of", tmp_path, "quarantine").stdout.splitlines()
+    assert [line.split()[:3] for line in lines[1:]] == [
+        ["A", "damage", "A.log"],
+        ["B", "damage", "B.log"],
+    ]
+    only = run("as-of", tmp_path, "quarantine", "--cluster", "B", "--format", "json")
+    assert [row["file"] for row in json.loads(only.stdout)] == ["B.log"]
+    assert "has no cluster C" in run("as-of", tmp_path, "quarantine", "--cluster", "C").stderr
+    at = run("as-of", tmp_path, "quarantine", "--at", "5")
+    assert at.exit_code == 2
+    assert "leave --at out" in at.stderr
+
+
 def test_offsets_in_a_gap_name_the_nearest(tmp_path: Path) -> None:
     topic = {"cluster_id": "A", "topic": "a", "topic_id": "id", **span(0)}
     rows = [covered("A", 0, 9), covered("A", 10, 19, leg=None, how="gap")]

@@ -12,6 +12,8 @@ from kraftline.cli import metadata_log
 from kraftline.cli.options import FORMATS
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from kraftline.inspect.moments import Moment
     from kraftline.lake.coverage import Standing
     from kraftline.lake.lake import Lake
@@ -34,6 +36,12 @@ _SHOWN = {
     "groups": ("group", "kind", "group_state", "members", "epoch", "protocol"),
     "group_offsets": ("group", "topic", "partition", "committed_offset", "lag", "commit_time"),
 }
+# Those that have no moments, and are shown whole.
+_WHOLE = {
+    "coverage": ("how", "leg", "from_offset", "to_offset", "from_time", "to_time", "source"),
+    "quarantine": ("kind", "file", "from_position", "from_offset", "to_offset", "reason"),
+    "topic_sizes": ("topic", "partition", "node", "base_offset", "end_offset", "records", "bytes"),
+}
 # Rows that a summary's "… and more" is about.
 _TABLES = {
     "troubles": "health",
@@ -45,7 +53,7 @@ _TABLES = {
 
 @click.command(name="as-of")
 @click.argument("path", metavar="LAKE")
-@click.argument("table", required=False, type=click.Choice(tuple(_SHOWN)), metavar="[TABLE]")
+@click.argument("table", required=False, type=click.Choice((*_SHOWN, *_WHOLE)), metavar="[TABLE]")
 @click.option(
     "--at",
     callback=metadata_log.moment,
@@ -76,6 +84,9 @@ def command(
     configs, acls, client_quotas, scram, features, producer_ids, delegation_tokens, health, groups,
     group_offsets. Without TABLE, the cluster at a glance.
 
+    Three tables are not of a moment, and shown whole: coverage (which part of the log is known),
+    quarantine (what could not be read, and why), topic_sizes (segments).
+
     \b
     json      the rows, or one object with every table
     jsonl     a row a line; without TABLE, "table" says which
@@ -89,6 +100,7 @@ def command(
       kraftline history as-of lake --at 2026-03-01T03:12:00Z
       kraftline history as-of lake partitions --at 184467 --topic orders
       kraftline history as-of lake configs --topic 'orders*' --format csv
+      kraftline history as-of lake quarantine
       kraftline history as-of lake --at 184467 --format snapshot > state.jsonl
     """
     if form == "csv" and table is None:
@@ -97,16 +109,22 @@ def command(
         metadata_log.wrong_use("--format snapshot prints the whole state: leave TABLE and such out")
     if table is None and form == "table" and (topics or brokers):
         metadata_log.wrong_use("--topic and --broker choose rows of a TABLE: name one")
+    if table in _WHOLE and at is not None:
+        metadata_log.wrong_use(f"{table} is not of a moment, and shown whole: leave --at out")
     with lakes.opened(path) as lake:
         from kraftline.lake.coverage import stand
         from kraftline.lake.queries import Chosen
+        from kraftline.lake.questions import as_of, whole
 
-        standing = stand(lake, at, clusters)
         chosen = Chosen(topics, brokers)
+        if table in _WHOLE:
+            _table(lake, table, whole(lake, table, clusters, chosen), chosen, form)
+            return
+        standing = stand(lake, at, clusters)
         if form == "snapshot":
             _snapshot(lake, standing)
         elif table is not None:
-            _table(lake, table, standing, chosen, form)
+            _table(lake, table, as_of(lake, table, standing, chosen), chosen, form)
         elif form == "table":
             _glance(lake, standing)
         else:
@@ -114,21 +132,22 @@ def command(
         lakes.say(standing.notes)
 
 
-def _table(lake: Lake, name: str, standing: Standing, chosen: Chosen, form: str) -> None:
-    from kraftline.lake.questions import as_of, rows_of
+def _table(lake: Lake, name: str, found: pa.Table, chosen: Chosen, form: str) -> None:
+    from kraftline.lake.questions import rows_of
     from kraftline.lake.tables import TABLES
 
-    rows = rows_of(as_of(lake, name, standing, chosen))
+    rows = rows_of(found)
     if not rows:
         lakes.say_unknown(lake, name, chosen)
     if form != "table":
         metadata_log.write_rows(rows, form, TABLES[name].columns.names)
         return
     several = len({row["cluster_id"] for row in rows}) > 1
-    shown = (*(("cluster_id",) if several else ()), *_SHOWN[name])
+    shown = (*(("cluster_id",) if several else ()), *(_SHOWN | _WHOLE)[name])
     columns = {each.replace("_", " "): _cell(each) for each in shown}
-    columns["since offset"] = _cell("valid_from_offset")
-    columns["since"] = _cell("valid_from_time")
+    if name in _SHOWN:
+        columns["since offset"] = _cell("valid_from_offset")
+        columns["since"] = _cell("valid_from_time")
     lakes.write_table(columns, rows)
 
 

@@ -74,7 +74,7 @@ def command(
         click.echo(_told(outcome, lake))
         if outcome.quarantined:
             trouble = True
-            click.echo(f"kraftline: {_quarantined(outcome)}", err=True)
+            click.echo(f"kraftline: {_quarantined(outcome, lake)}", err=True)
 
     try:
         with JobProgress(spark, quiet=quiet) as progress:
@@ -128,9 +128,12 @@ def _told(outcome: Outcome, lake: str) -> str:
     )
 
 
-def _quarantined(outcome: Outcome) -> str:
+def _quarantined(outcome: Outcome, lake: str) -> str:
     first = outcome.quarantined[0]
     where = first.file if first.from_position is None else f"{first.file} at {first.from_position}"
     count = len(outcome.quarantined)
     more = "" if count == 1 else f" and {count - 1} more"
-    return f"in quarantine: {where}: {first.reason}{more}; the rest is in the lake"
+    return (
+        f"in quarantine: {where}: {first.reason}{more}; the rest is in the lake "
+        f"(`kraftline history as-of {lake} quarantine` lists all)"
+    )

@@ -141,6 +141,12 @@ def timeline(topic: str, clusters: Sequence[str] = (), prefix: str = "") -> str:
     )
 
 
+def whole(table: Table, clusters: Sequence[str], chosen: Chosen, prefix: str = "") -> str:
+    """All rows of a table that has no moments: those of some clusters, else of all."""
+    where = sql.all_of([_clusters(Window(clusters=tuple(clusters))), *_wanted(table, chosen)])
+    return _select(table, where, prefix)
+
+
 def any_row(table: Table, chosen: Chosen, prefix: str = "") -> str:
     """A row, if there ever was one of that choice."""
     where = sql.all_of(_wanted(table, chosen))

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from kraftline.lake import queries
 from kraftline.lake.columns import is_time, millis
-from kraftline.lake.coverage import NoAnswer, Standing, Window
+from kraftline.lake.coverage import NoAnswer, Standing, Window, read_coverage
 from kraftline.lake.lake import Lake
 from kraftline.lake.queries import EVERYTHING, Chosen
 from kraftline.lake.tables import HISTORY, TABLES, Table
@@ -26,6 +26,14 @@ def as_of(lake: Lake, table: str, standing: Standing, chosen: Chosen = EVERYTHIN
     """A history table's rows that were true at a moment (`coverage.stand` finds it)."""
     found = _table(table)
     return lake.query(queries.as_of(found, standing, _with_ids(lake, found, chosen)), table)
+
+
+def whole(
+    lake: Lake, table: str, clusters: Sequence[str] = (), chosen: Chosen = EVERYTHING
+) -> pa.Table:
+    """A table that has no moments, as it is: `quarantine`, say."""
+    read_coverage(lake, clusters)  # which says so where there is no such cluster
+    return lake.query(queries.whole(_table(table), clusters, chosen), table)
 
 
 def difference(
