@@ -236,6 +236,14 @@ def test_a_decoder_can_be_forced(tmp_path: Path) -> None:
     assert all("payload" in row for row in rows(copy, "--decoder", "metadata"))
 
 
+@pytest.mark.parametrize("name", ["copy", "backup-1"])
+def test_a_metadata_log_is_known_under_another_name(tmp_path: Path, name: str) -> None:
+    shutil.copytree(METADATA, tmp_path / name)
+    assert all("payload" in row for row in rows(tmp_path / name))
+    untyped = rows(tmp_path / name, "--decoder", "none")
+    assert not any("payload" in row for row in untyped if not row["isControl"])
+
+
 def test_all_formats_hold_the_same_records() -> None:
     path = TOPICS / "__consumer_offsets-0"
     lines = rows(path)

@@ -42,7 +42,7 @@ def _types(ctx: click.Context, param: click.Parameter, names: tuple[str, ...]) -
     type=click.Choice(["auto", *(decoder.value for decoder in Decoder)]),
     default="auto",
     show_default=True,
-    help="How records are typed; auto goes by the topic's name.",
+    help="How records are typed; auto goes by the topic's name, and knows a copied metadata log.",
 )
 @click.option(
     "--type",

@@ -20,12 +20,8 @@ from kraftline.records.checksums import sound_until
 from kraftline.records.framing import batches
 from kraftline.storage.files import shown, unreadable, vanished
 from kraftline.storage.follow import follow
-from kraftline.storage.names import (
-    METADATA_TOPIC,
-    SnapshotState,
-    base_offset_of,
-    format_segment_file,
-)
+from kraftline.storage.metadata_dirs import whole_snapshots
+from kraftline.storage.names import METADATA_TOPIC, base_offset_of, format_segment_file
 from kraftline.storage.partition_dir import read_partition_directory
 from kraftline.storage.segment import Damage, Run, SegmentReader
 
@@ -78,7 +74,7 @@ def _topic_filter(sources: Sequence[Source], selection: Selection) -> TopicFilte
             log = read_partition_directory(folder)
         except NotKafka:
             continue  # what is wanted can be read all the same
-        topics.learn(s.path for s in log.snapshots if s.state is SnapshotState.WHOLE)
+        topics.learn(snapshot.path for snapshot in whole_snapshots(log))
         topics.learn(
             segment.path
             for segment in log.segments

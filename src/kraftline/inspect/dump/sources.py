@@ -12,6 +12,7 @@ from msgspec import Struct
 from kraftline.errors import NotKafka
 from kraftline.storage.detect import PathKind, detect
 from kraftline.storage.log_dir import read_log_directory
+from kraftline.storage.metadata_dirs import holds_metadata, whole_snapshots
 from kraftline.storage.names import (
     METADATA_TOPIC,
     PartitionName,
@@ -121,10 +122,11 @@ def _is_newest(path: str, folder: str) -> bool:
 def _partition(path: str, wanted: Wanted) -> Iterator[Source]:
     directory = read_partition_directory(path)
     decoder = _decoder(directory.name, wanted)
+    if wanted.decoder is None and holds_metadata(directory):
+        decoder = Decoder.METADATA
     if wanted.snapshots:
-        for snapshot in directory.snapshots:
-            if snapshot.state is SnapshotState.WHOLE:
-                yield _snapshot(snapshot.path, wanted)
+        for snapshot in whole_snapshots(directory):
+            yield _snapshot(snapshot.path, wanted)
     for segment in directory.segments:
         newest = segment is directory.segments[-1]
         yield Source(segment.path, decoder, directory.name, may_grow=newest)

@@ -14,7 +14,6 @@ from kraftline.errors import KraftlineError, NotKafka
 from kraftline.inspect.history.batches import Batch
 from kraftline.inspect.history.files import cluster_around
 from kraftline.inspect.verify.findings import Report
-from kraftline.inspect.verify.metadata_dirs import holds_metadata, whole_snapshots
 from kraftline.inspect.verify.quorum import quorum_difference, snapshot_quorum
 from kraftline.inspect.verify.replay import listed
 from kraftline.inspect.verify.replay_difference import differences
@@ -22,6 +21,7 @@ from kraftline.inspect.verify.replay_reading import read_headers, snapshot_image
 from kraftline.storage.detect import PathKind
 from kraftline.storage.files import unreadable
 from kraftline.storage.log_dir import read_log_directory
+from kraftline.storage.metadata_dirs import holds_metadata, whole_snapshots
 from kraftline.storage.names import SnapshotId
 from kraftline.storage.partition_dir import read_partition_directory
 

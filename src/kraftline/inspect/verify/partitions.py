@@ -8,16 +8,16 @@ from typing import NamedTuple
 from kraftline.errors import BadData, NotKafka
 from kraftline.inspect.verify.findings import Report
 from kraftline.inspect.verify.headers import LogState
-from kraftline.inspect.verify.metadata_dirs import (
-    METADATA_TOPIC_ID,
-    holds_metadata,
-    whole_snapshots,
-)
 from kraftline.inspect.verify.replay import audit_snapshots
 from kraftline.inspect.verify.segments import Surroundings, verify_segment
 from kraftline.inspect.verify.snapshots import verify_snapshot
 from kraftline.storage import checkpoints, clean_shutdown, partition_metadata, quorum_state
 from kraftline.storage.files import vanished
+from kraftline.storage.metadata_dirs import (
+    METADATA_TOPIC_ID,
+    holds_metadata,
+    whole_snapshots,
+)
 from kraftline.storage.names import (
     METADATA_TOPIC,
     FileKind,

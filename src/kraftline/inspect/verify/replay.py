@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from kraftline.errors import KraftlineError, NotKafka
 from kraftline.inspect.history.trouble import Trouble, name_of, of_fault
 from kraftline.inspect.verify.findings import Report
-from kraftline.inspect.verify.metadata_dirs import whole_snapshots
 from kraftline.inspect.verify.quorum import quorum_difference, quorum_of
 from kraftline.inspect.verify.replay_causes import UNKNOWN, Causes
 from kraftline.inspect.verify.replay_difference import Difference, differences, in_words
@@ -20,6 +19,7 @@ from kraftline.inspect.verify.replay_reading import read_batches, snapshot_image
 from kraftline.metadata.image import EMPTY, MetadataImage
 from kraftline.metadata.loader import MetadataBatch, MetadataFault, Replay, Unreadable, part_of
 from kraftline.raft.control_state import ControlState
+from kraftline.storage.metadata_dirs import whole_snapshots
 from kraftline.storage.partition_dir import PartitionDirectory, SnapshotFile
 from kraftline.storage.snapshot_file import SnapshotReader
 
