@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -14,7 +15,7 @@ import click
 import pytest
 
 from kraftline.cli import progress, snapshot, verify
-from kraftline.cli.job_progress import JobProgress
+from kraftline.cli.job_progress import JobProgress, starting
 from kraftline.cli.metadata_log import log_bytes
 from kraftline.cli.progress import Bar
 from kraftline.errors import KraftlineError
@@ -208,3 +209,19 @@ def test_the_bar_of_a_watch_shows_the_build_under_way_alone(
             "read records",
             "commit",
         ]
+
+
+def test_a_terminal_shows_that_spark_is_starting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While standard error is given to Java."""
+    ours, theirs = os.openpty()
+    monkeypatch.setenv("TERM", "xterm")
+    with os.fdopen(theirs, "w") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        with starting(quiet=True):
+            pass
+        with starting(quiet=False):
+            time.sleep(0.3)
+        said = os.read(ours, 10_000).decode()
+    os.close(ours)
+    assert said.count("\n") <= 1
+    assert "starting Spark" in said

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kraftline.cli.job_progress import JobProgress
+from kraftline.cli.job_progress import JobProgress, starting
 from kraftline.errors import KraftlineError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def command(
         raise KraftlineError(f"this needs {error.name}: pip install 'kraftline[spark]'") from None
 
     paths = [*inputs, *more]
-    spark = _session(master, paths)
+    spark = _session(master, paths, quiet=quiet)
     trouble = False
 
     def built(outcome: Outcome) -> None:
@@ -90,14 +90,15 @@ def command(
     ctx.exit(1 if trouble else 0)
 
 
-def _session(master: str | None, paths: list[str]) -> SparkSession:
+def _session(master: str | None, paths: list[str], *, quiet: bool) -> SparkSession:
     from kraftline.spark.inputs import find_inputs
     from kraftline.spark.session import local_session
 
     size = sum(file.size for file in find_inputs(paths))
     memory = "2g" if size < _MUCH else "4g"
     settings: dict[str, Any] = _java_options(size)
-    spark = local_session("kraftline history", master=master, memory=memory, **settings)
+    with starting(quiet=quiet):
+        spark = local_session("kraftline history", master=master, memory=memory, **settings)
     # What goes wrong in a task is told once, in words.
     spark.sparkContext.setLogLevel("OFF")
     return spark

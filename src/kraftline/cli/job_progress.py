@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -26,6 +28,22 @@ _SAID = {
     "commit": "commit",
 }
 _EVERY = 0.3
+
+
+@contextmanager
+def starting(*, quiet: bool) -> Iterator[None]:
+    """Something that moves on a terminal while Java starts, which takes some seconds."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    # Standard error itself is Java's meanwhile.
+    with (
+        os.fdopen(os.dup(sys.stderr.fileno()), "w") as terminal,
+        Console(file=terminal).status("starting Spark"),
+    ):
+        yield
 
 
 class JobProgress:

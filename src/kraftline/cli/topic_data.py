@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kraftline.cli import metadata_log
-from kraftline.cli.job_progress import JobProgress
+from kraftline.cli.job_progress import JobProgress, starting
 from kraftline.cli.options import instant
 from kraftline.errors import KraftlineError
 from kraftline.inspect.cluster.layout import table
@@ -92,7 +92,8 @@ def command(
     # What is wrong with a path is said before Java starts.
     find_logs(paths, topics)
     free_folder(out)
-    spark = local_session("kraftline topic-data")
+    with starting(quiet=False):
+        spark = local_session("kraftline topic-data")
     try:
         with JobProgress(spark, quiet=False) as progress:
             done = export(spark, wanted, progress.stage)
