@@ -130,6 +130,23 @@ def test_a_page_goes_where_there_is_a_folder_for_it(lake: Path, tmp_path: Path) 
     assert f"{tmp_path / 'missing'}: there is no such folder" in result.output
 
 
+def test_a_page_that_there_is_no_room_for_leaves_nothing_behind(
+    lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "page.html"
+    out.write_text("the page before")
+
+    def full(page: Path, html: str, encoding: str) -> None:
+        page.write_bytes(html[:10].encode())
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    result = run(lake, "--out", str(out))
+    assert str(result.exception) == f"{out}: cannot be written: No space left on device"
+    assert out.read_text() == "the page before"
+    assert list(tmp_path.glob(".*")) == []
+
+
 def test_what_is_no_lake_is_wrong_use(tmp_path: Path) -> None:
     assert run(tmp_path / "nowhere").exit_code == 2
 

@@ -56,9 +56,7 @@ def command(lake: str, out: Path, start: int | None, end: int | None, cluster: s
             start=None if start is None else start * _US,
             end=None if end is None else end * _US,
         )
-    aside = out.with_name(f".{out.name}.part")
-    aside.write_text(made.html, encoding="utf-8")
-    aside.replace(out)
+    _write(out, made.html)
     if made.said is None:
         click.echo("There is nothing to report: the lake tells of no time at all")
     else:
@@ -68,3 +66,14 @@ def command(lake: str, out: Path, start: int | None, end: int | None, cluster: s
         click.echo(made.said.now)
     lakes.say(each.sentence for each in made.silent)
     click.echo(f"{out}: {out.stat().st_size / 1e6:,.2f} MB, open it in any browser")
+
+
+def _write(out: Path, html: str) -> None:
+    """All of the page or none: an older one stays as it was."""
+    aside = out.with_name(f".{out.name}.part")
+    try:
+        aside.write_text(html, encoding="utf-8")
+        aside.replace(out)
+    except OSError as error:
+        aside.unlink(missing_ok=True)
+        raise KraftlineError(f"{out}: cannot be written: {error.strerror}") from error
