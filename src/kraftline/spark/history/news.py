@@ -1,12 +1,13 @@
 """Which partitions a build has news of. The open rows of all others stay as they are.
 
-Topics and partitions are known by numbers that are made of their names. Two that share a number
-are both taken for news: that costs a little and changes nothing.
+It is told from records alone, before these are replayed, and rather too much is taken for news than
+too little: `covers` says whether that went well. Topics and partitions are known by numbers that
+are made of their names; where two share a number, both have news.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -18,8 +19,9 @@ from msgspec import Struct
 
 from kraftline.lake.files import open_for_reading
 from kraftline.spark.history.around import Around
-from kraftline.spark.history.exchange import PARTITION_TYPES, RecordFile
+from kraftline.spark.history.exchange import RecordFile
 from kraftline.spark.history.lives import moments
+from kraftline.spark.history.moments import Leg
 from kraftline.spark.history.placed import Flags
 from kraftline.spark.record_table import records_table, struct_name
 from kraftline.spark.tasks import run_tasks, shared_out
@@ -34,72 +36,99 @@ _MANY: Final = 2_000_000
 _SPREAD: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 _HEAD_BITS: Final = 20
 _BEHIND_HEAD: Final = np.uint64(64 - _HEAD_BITS)
-_GROWN, _CHANGED, _PARTITION = range(3)
+_LOUD, _NAMED, _RESTLESS, _CHANGED, _PARTITION = range(5)
 _HEARD: Final = pa.schema([pa.field("what", pa.int32()), pa.field("code", pa.int64())])
+# Records after which there may be news of all partitions of a topic.
+_OF_TOPICS: Final = ("TOPIC_RECORD", "REMOVE_TOPIC_RECORD", "PARTITION_RECORD")
+_MIN_ISR: Final = "min.insync.replicas"
 
 
 class News(Struct, frozen=True):
-    """Sorted numbers: of topics that are there before and after, with all of their partitions and
-    with nothing new that concerns all of these; of topics and of partitions that changed."""
+    """Clusters with news that may concern any partition, and sorted numbers: of topics with news
+    that may concern all of theirs, by id and by name; of topics and of partitions that changed."""
 
-    quiet: Codes
+    restless: frozenset[str]
+    loud: Codes
+    named: Codes
     changed: Codes
     partitions: Codes
 
     def of_rows(self, cluster_id: str, rows: pa.Table) -> Flags:
         """Whether there may be news of each row's partition."""
+        found = self._of_topics(cluster_id, rows)
         codes, of_row = _coded(cluster_id, rows.column("topic_id"))
-        found: Flags = ~_in(codes, self.quiet)[of_row]
         maybe = np.flatnonzero(~found & _in(codes, self.changed)[of_row])
         numbers = rows.column("partition").to_numpy()[maybe].astype(np.uint64)
         found[maybe] = _in(_partition_codes(codes[of_row[maybe]], numbers), self.partitions)
         return found
 
-    def of_topics(self, topics: pa.Table) -> pa.Table:
-        """Those rows that say something of topics with news."""
-        codes = np.zeros(topics.num_rows, np.uint64)
-        clusters = topics.column("cluster_id").combine_chunks().dictionary_encode()
-        of = clusters.indices.to_numpy()
-        for number, name in enumerate(clusters.dictionary.to_pylist()):
-            here = np.flatnonzero(of == number)
-            codes[here] = topic_codes(name, topics.column("topic_id").take(pa.array(here)))
-        chosen = _in(codes, self.changed) | ~_in(codes, self.quiet)
-        return topics.filter(pa.array(chosen))
+    def of_topics(self, topics: pa.Table) -> Flags:
+        """Whether there may be news of a partition of each topic, out of many clusters."""
+
+        def asked(cluster_id: str, rows: pa.Table) -> Flags:
+            codes = topic_codes(cluster_id, rows.column("topic_id"))
+            found: Flags = self._of_topics(cluster_id, rows) | _in(codes, self.changed)
+            return found
+
+        return _by_cluster(topics, asked)
+
+    def covers(self, said: pa.Table, restless: Iterable[str]) -> bool:
+        """Whether topics of which more is said than that they last, and clusters in which anything
+        happened that concerns all partitions, are those that were taken for such."""
+        return self.restless.issuperset(restless) and bool(_by_cluster(said, self._of_topics).all())
+
+    def _of_topics(self, cluster_id: str, rows: pa.Table) -> Flags:
+        """Whether there may be news of all partitions of each row's topic."""
+        if cluster_id in self.restless:
+            return np.ones(rows.num_rows, bool)
+        codes, of_row = _coded(cluster_id, rows.column("topic_id"))
+        names, of_name = _coded(cluster_id, rows.column("topic"))
+        found: Flags = _in(codes, self.loud)[of_row] | _in(names, self.named)[of_name]
+        return found
+
+
+def _by_cluster(topics: pa.Table, ask: Callable[[str, pa.Table], Flags]) -> Flags:
+    found = np.zeros(topics.num_rows, bool)
+    clusters = topics.column("cluster_id").combine_chunks().dictionary_encode()
+    of = clusters.indices.to_numpy()
+    for number, name in enumerate(clusters.dictionary.to_pylist()):
+        here = np.flatnonzero(of == number)
+        found[here] = ask(name, topics.take(pa.array(here)))
+    return found
 
 
 def news_of(
     spark: SparkSession,
     root: str,
-    records: Sequence[RecordFile],
-    arounds: Mapping[str, Around],
-    lasting: pa.Table,
+    records: Iterable[RecordFile],
+    legs: Mapping[str, Sequence[Leg]],
 ) -> News | None:
-    """`records` are those of partitions, `lasting` the topics of which nothing was said but that
-    they are still there. None where it is not worth telling."""
-    if sum(file.rows for file in records) > _MANY:
+    """News in records, newly staged, of clusters with these legs. None where it is not worth
+    telling."""
+    telling = [file for file in records if file.type in (*_OF_TOPICS, *_SOME)]
+    if sum(file.rows for file in telling) > _MANY:
         return None
     folder = f"{root}/{records_table().name}"
     slots = spark.sparkContext.defaultParallelism
-    work = shared_out(records, lambda file: 1 + file.rows, slots)
+    work = shared_out(telling, lambda file: 1 + file.rows, slots)
     heard = run_tasks(spark, work, lambda mine: _heard(folder, mine), _HEARD)
     what, code = (column.to_numpy() for column in heard.columns)
-    grown, changed, partitions = (
-        np.unique(code[what == each].view(np.uint64)) for each in (_GROWN, _CHANGED, _PARTITION)
+    found = [np.unique(code[what == each].view(np.uint64)) for each in range(_PARTITION + 1)]
+    restless = {
+        name
+        for name, mine in legs.items()
+        if len(mine) > 1
+        or not mine[0].continued
+        or _in(_cluster_code(name), found[_RESTLESS]).any()
+    }
+    return News(
+        frozenset(restless), found[_LOUD], found[_NAMED], found[_CHANGED], found[_PARTITION]
     )
-    clusters = lasting.column("cluster_id").to_pylist()
-    calm = {name for name, around in arounds.items() if _is_calm(around)}
-    here = lasting.filter(pa.array([name in calm for name in clusters], pa.bool_()))
-    quiet = [
-        topic_codes(name, here.filter(pc.equal(here.column("cluster_id"), name)).column("topic_id"))
-        for name in calm
-    ]
-    known = np.setdiff1d(np.concatenate(quiet), grown) if quiet else np.zeros(0, np.uint64)
-    return News(known, changed, partitions)
 
 
-def _is_calm(around: Around) -> bool:
-    """Whether nothing happened to a cluster that concerns partitions without their records."""
-    return not any(
+def is_restless(around: Around) -> bool:
+    """Whether anything happened to a cluster that concerns partitions without their records."""
+    return any(
         leg.clears or leg.leg.next_base_offset is not None or moments(leg.min_isr)
         for leg in around.legs.values()
     )
@@ -107,17 +136,38 @@ def _is_calm(around: Around) -> bool:
 
 def _heard(folder: str, files: Sequence[RecordFile]) -> Iterator[pa.RecordBatch]:
     for file in files:
-        struct = struct_name(file.type)
-        names = [f"{struct}.topic_id", f"{struct}.partition_id"]
+        struct, cluster_id = struct_name(file.type), file.cluster_id
         with open_for_reading(f"{folder}/{file.path}") as source, pq.ParquetFile(source) as opened:
-            said = opened.read(names).column(struct).combine_chunks()
-        topics = topic_codes(file.cluster_id, said.field("topic_id"))
-        if file.type == PARTITION_TYPES[0]:
-            yield _codes(_GROWN, topics)
+            columns = [f"{struct}.{name}" for name in _SOME.get(file.type, ("topic_id",))]
+            said = opened.read(columns).column(struct).combine_chunks()
+        if file.type in _OF_TOPICS:
+            yield _codes(_LOUD, topic_codes(cluster_id, said.field("topic_id")))
+        elif file.type == "CONFIG_RECORD":
+            here = pc.equal(said.field("name"), _MIN_ISR)
+            names = said.field("resource_name").filter(here)
+            # Of a broker's own too, which no topic is called like: it does no harm.
+            yield _codes(_NAMED, topic_codes(cluster_id, names))
+            if pc.any(pc.equal(names, "")).as_py():
+                yield _codes(_RESTLESS, _cluster_code(cluster_id))
+        elif file.type == "CLEAR_ELR_RECORD":
+            yield _codes(_RESTLESS, _cluster_code(cluster_id))
         else:
+            topics = topic_codes(cluster_id, said.field("topic_id"))
             numbers = said.field("partition_id").to_numpy().astype(np.uint64)
             yield _codes(_CHANGED, topics)
             yield _codes(_PARTITION, _partition_codes(topics, numbers))
+
+
+# Other records that are listened to, and their fields that count.
+_SOME: Final = {
+    "PARTITION_CHANGE_RECORD": ("topic_id", "partition_id"),
+    "CONFIG_RECORD": ("name", "resource_name"),
+    "CLEAR_ELR_RECORD": ("topic_name",),
+}
+
+
+def _cluster_code(cluster_id: str) -> Codes:
+    return topic_codes(cluster_id, pa.array([""]))
 
 
 def _codes(what: int, codes: Codes) -> pa.RecordBatch:

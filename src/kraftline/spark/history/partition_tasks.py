@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from kraftline.lake.tables import OPEN
 from kraftline.spark.frames import frame_of
 from kraftline.spark.history import exchange
-from kraftline.spark.history.around import Around
 from kraftline.spark.history.exchange import OpenFile, RecordFile
+from kraftline.spark.history.moments import Leg
 from kraftline.spark.history.news import News, news_of
 from kraftline.spark.history.out import TablesOut, tables_out
 from kraftline.spark.history.partitions import Partitions
@@ -37,29 +37,59 @@ _OPEN_ROWS: Final = 10
 _WROTE: Final = -1
 
 
+class Passed(Struct, frozen=True):
+    """Open rows that were read, and those without `news` of them written, before anything was
+    replayed; the others, and new records, are in `frame`, in one of `count` buckets each."""
+
+    news: News
+    frame: DataFrame
+    count: int
+
+
+def pass_on(
+    spark: SparkSession,
+    root: str,
+    records: Sequence[RecordFile],
+    legs: Mapping[str, Sequence[Leg]],
+    opened: Iterable[OpenFile],
+) -> Passed | None:
+    """Pass on the rows that nothing happened to. None where that would not be worth it."""
+    going_on = _going_on(opened, legs)
+    news = news_of(spark, root, records, legs) if going_on else None
+    if news is None:
+        return None
+    mine = _of_partitions(records)
+    count = _bucket_count(spark, sum(file.rows for file in mine))
+    files: list[RecordFile | OpenFile] = [*mine, *going_on]
+    frame = _chunks(spark, _Reading(root, count, news), files).persist()
+    with in_words(root):
+        frame.count()
+    return Passed(news, frame, count)
+
+
 def write_partitions(
     spark: SparkSession,
     root: str,
-    records: Iterable[RecordFile],
-    things: Found,
+    records: Sequence[RecordFile],
+    legs: Mapping[str, Sequence[Leg]],
     opened: Iterable[OpenFile],
+    things: Found,
+    passed: Passed | None,
 ) -> list[bytes]:
     """The tables that are made of partitions; the files that were written, for
     `added_by_table`."""
-    arounds, topics = things.arounds, things.topics
-    mine = [file for file in records if file.type in exchange.PARTITION_TYPES]
-    going_on = _going_on(opened, arounds)
-    news = None
-    if going_on:
-        news = news_of(spark, root, mine, arounds, things.lasting)
-    if news is not None:
-        topics = news.of_topics(topics)
-    rows = topics.num_rows + sum(file.rows for file in mine)
-    if not rows and not going_on:
-        return []
-    slots = spark.sparkContext.defaultParallelism
-    count = max(slots, rows // _BUCKET_ROWS)
-    known = spark.sparkContext.broadcast(arounds)
+    mine = _of_partitions(records)
+    frame: DataFrame | None
+    if passed is not None and things.covered_by(passed.news):
+        topics, count, frame = things.topics(passed.news), passed.count, passed.frame
+    else:
+        topics = things.topics(None)
+        files: list[RecordFile | OpenFile] = [*mine, *_going_on(opened, legs)]
+        if not files and not topics.num_rows:
+            return []
+        count = _bucket_count(spark, topics.num_rows + sum(file.rows for file in mine))
+        frame = _chunks(spark, _Reading(root, count, None), files) if files else None
+    known = spark.sparkContext.broadcast(things.arounds)
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         said: list[bytes] = []
@@ -72,28 +102,36 @@ def write_partitions(
         said += out.said()
         yield pa.RecordBatch.from_arrays([pa.array(said, pa.binary())], ["said"])
 
-    frame = _chunks(spark, _Reading(root, count, news), [*mine, *going_on], topics)
+    slots = spark.sparkContext.defaultParallelism
+    rows = topics.num_rows + sum(file.rows for file in mine)
     tasks = slots * max(1, rows // _TASK_ROWS // slots)
-    brought = frame.repartitionById(tasks, "bucket").sortWithinPartitions("bucket")
+    said = pa.Table.from_batches(exchange.buckets(topics, count), exchange.CHUNKS)
+    every = frame_of(spark, said)
+    if frame is not None:
+        every = every.union(frame)
+    brought = every.repartitionById(tasks, "bucket").sortWithinPartitions("bucket")
     with in_words(root):
-        said = brought.mapInArrow(write, "said binary").toArrow()
+        told = brought.mapInArrow(write, "said binary").toArrow()
     known.unpersist()
-    texts: list[bytes] = said.column(0).to_pylist()
+    texts: list[bytes] = told.column(0).to_pylist()
     return texts
 
 
-def _going_on(opened: Iterable[OpenFile], arounds: Mapping[str, Around]) -> list[OpenFile]:
+def _of_partitions(records: Iterable[RecordFile]) -> list[RecordFile]:
+    return [file for file in records if file.type in exchange.PARTITION_TYPES]
+
+
+def _bucket_count(spark: SparkSession, rows: int) -> int:
+    return max(spark.sparkContext.defaultParallelism, rows // _BUCKET_ROWS)
+
+
+def _going_on(opened: Iterable[OpenFile], legs: Mapping[str, Sequence[Leg]]) -> list[OpenFile]:
     """Files with open rows of partitions, with the leg that goes on."""
-    legs = {
-        name: known.leg
-        for name, around in arounds.items()
-        for known in around.legs.values()
-        if known.leg.continued
-    }
+    continued = {name: leg for name, mine in legs.items() for leg in mine if leg.continued}
     return [
         replace(file, leg=leg.leg, committed_to=leg.committed_to or 0)
         for file in opened
-        if file.table in ("partitions", "health") and (leg := legs.get(file.cluster_id))
+        if file.table in ("partitions", "health") and (leg := continued.get(file.cluster_id))
     ]
 
 
@@ -138,15 +176,11 @@ class _Reading(Struct, frozen=True):
         return rows.filter(has_news)
 
 
-def _chunks(
-    spark: SparkSession, by: _Reading, files: Sequence[RecordFile | OpenFile], said: pa.Table
-) -> DataFrame:
-    """All rows as chunks of buckets, and the files that were written on the way."""
+def _chunks(spark: SparkSession, by: _Reading, files: Sequence[RecordFile | OpenFile]) -> DataFrame:
+    """The rows of files as chunks of buckets, and the files that were written on the way."""
     slots = spark.sparkContext.defaultParallelism
     work = shared_out(files, _weight, 4 * slots)
-    topics = pa.Table.from_batches(exchange.buckets(said, by.count), exchange.CHUNKS)
-    frame = frame_of(spark, topics)
-    return frame.union(frame_of_tasks(spark, work, by.chunks, exchange.CHUNKS)) if work else frame
+    return frame_of_tasks(spark, work, by.chunks, exchange.CHUNKS)
 
 
 def _weight(file: RecordFile | OpenFile) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -21,6 +22,7 @@ from kraftline.spark.history.effects import CONTROLS, Logged
 from kraftline.spark.history.exchange import OpenFile, RecordFile
 from kraftline.spark.history.lives import Life
 from kraftline.spark.history.moments import Leg, unit_of
+from kraftline.spark.history.news import News, is_restless
 from kraftline.spark.history.out import tables_out
 from kraftline.spark.history.placed import LIFE, OVER_GAP
 from kraftline.spark.history.rows import Rows
@@ -36,6 +38,7 @@ _FOUND: Final = pa.schema(
         pa.field("what", pa.string()),
         *(exchange.ROWS.field(name) for name in ("cluster_id", "topic_id", "leg")),
         *(exchange.ROWS.field(name) for name in ("offset", "index", "how", "payload")),
+        pa.field("topic", pa.string()),
     ]
 )
 _WROTE, _AROUND, _SAID, _LASTS = "wrote", "around", "said", "lasts"
@@ -54,7 +57,7 @@ class Found:
         """The files that were written, for `added_by_table`."""
         return self._payloads(_WROTE)
 
-    @property
+    @cached_property
     def arounds(self) -> dict[str, Around]:
         """What partitions want to know of each cluster."""
         found = (msgspec.msgpack.decode(said, type=Around) for said in self._payloads(_AROUND))
@@ -65,21 +68,24 @@ class Found:
         found: list[bytes] = chosen.column("payload").to_pylist()
         return found
 
-    @property
-    def lasting(self) -> pa.Table:
-        """The topics of which nothing is said but that they are still there."""
-        chosen = self._rows.filter(pc.equal(self._rows.column("what"), _LASTS))
-        return chosen.select(["cluster_id", "topic_id"])
-
-    @property
-    def topics(self) -> pa.Table:
-        """What is said of topics, as rows before those of their partitions."""
+    def topics(self, news: News | None) -> pa.Table:
+        """What is said of topics with news, or of all, as rows before those of their partitions."""
         what = self._rows.column("what")
         chosen = self._rows.filter(pc.is_in(what, pa.array([_SAID, _LASTS])))
-        columns = {name: chosen.column(name) for name in _FOUND.names if name != "what"}
+        if news is not None:
+            chosen = chosen.filter(pa.array(news.of_topics(chosen)))
+        columns = {
+            name: chosen.column(name) for name in _FOUND.names if name in exchange.ROWS.names
+        }
         return exchange.shaped(
             {**columns, "partition": exchange.BEFORE_PARTITIONS}, chosen.num_rows
         )
+
+    def covered_by(self, news: News) -> bool:
+        """Whether these were all the news."""
+        said = self._rows.filter(pc.equal(self._rows.column("what"), _SAID))
+        restless = [name for name, around in self.arounds.items() if is_restless(around)]
+        return news.covers(said, restless)
 
 
 class _Share(Struct):
@@ -158,6 +164,7 @@ def _said(cluster_id: str, leg: int, how: int, said: Any) -> dict[str, Any]:
         "index": said.index if is_life else 0,
         "how": how,
         "payload": msgspec.msgpack.encode(said),
+        "topic": said.topic if is_life else said.topic_was or said.topic_now or "",
     }
 
 

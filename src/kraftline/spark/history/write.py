@@ -1,18 +1,22 @@
 """The history tables of a build, in two steps of tasks: things first, then partitions, which want
-to know of things. Tasks write the files of tables themselves."""
+to know of things. Beside the first, open rows of partitions that nothing happened to are passed on.
+Tasks write the files of tables themselves."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark import inheritable_thread_target
 
 from kraftline.lake.files import Added
 from kraftline.spark.history.exchange import OpenFile, RecordFile
 from kraftline.spark.history.moments import Leg
 from kraftline.spark.history.out import added_by_table
-from kraftline.spark.history.partition_tasks import write_partitions
+from kraftline.spark.history.partition_tasks import Passed, pass_on, write_partitions
 from kraftline.spark.history.thing_tasks import write_things
 from kraftline.spark.history.things import OPENED
 
@@ -35,12 +39,39 @@ def write_history(
     open.
     """
     by_cluster = _legs(legs)
-    found = write_things(spark, root, records, by_cluster, opened)
-    added = added_by_table(found.wrote)
-    written = write_partitions(spark, root, records, found, opened)
+    with _ahead(spark, root, records, by_cluster, opened) as passed:
+        found = write_things(spark, root, records, by_cluster, opened)
+        added = added_by_table(found.wrote)
+        written = write_partitions(spark, root, records, by_cluster, opened, found, passed())
     for table, files in added_by_table(written).items():
         added.setdefault(table, []).extend(files)
     return {name: added.get(name, []) for name in (*OPENED, "partitions", "changes")}
+
+
+@contextmanager
+def _ahead(
+    spark: SparkSession,
+    root: str,
+    records: Sequence[RecordFile],
+    legs: Mapping[str, Sequence[Leg]],
+    opened: Sequence[OpenFile],
+) -> Iterator[Callable[[], Passed | None]]:
+    """Pass rows on while others are at work: the things of a cluster are one task, which leaves
+    most of a machine idle."""
+    if not opened:
+        yield lambda: None
+        return
+    pool = ThreadPoolExecutor(1)
+    try:
+        # With the tags of this thread's jobs, by which they are cancelled.
+        begin = inheritable_thread_target(spark)(pass_on)
+        passed: Future[Passed | None] = pool.submit(begin, spark, root, records, legs, opened)
+        yield passed.result
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+    done = passed.result()
+    if done is not None:
+        done.frame.unpersist()
 
 
 def _legs(legs: pa.Table) -> dict[str, list[Leg]]:
