@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -22,17 +24,21 @@ from kraftline.lake.files import Added, write_file
 from kraftline.lake.lake import Lake
 from kraftline.lake.tables import (
     COVERAGE,
+    GROUP_OFFSETS,
+    GROUPS,
     HEALTH,
     HISTORY,
     OPEN,
     QUARANTINE,
     TABLES,
+    TOPIC_SIZES,
     Table,
 )
 from kraftline.spark import register
 from kraftline.spark.file_table import FILES, file_rows, known_files
+from kraftline.spark.frames import read_pinned
 from kraftline.spark.history import OpenFile, RecordFile, write_history
-from kraftline.spark.inputs import InputFile, find_inputs, of_clusters
+from kraftline.spark.inputs import InputFile, find_inputs, of_clusters, places_of
 from kraftline.spark.plan import plan_cluster
 from kraftline.spark.plan_tables import (
     all_quarantined,
@@ -51,7 +57,7 @@ from kraftline.spark.sink import write_rows
 from kraftline.spark.stage import Staged, stage
 from kraftline.spark.survey import survey, survey_again
 from kraftline.spark.survey_rows import SurveyRow
-from kraftline.spark.topics import topic_tables
+from kraftline.spark.topics import NOTHING_KNOWN, TopicsKnown, topic_tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -148,7 +154,7 @@ class _Run:
         if not news:
             return Outcome(build=None, clusters=tuple(self.clusters))
         staged = self._stage(news)
-        rows = {**self._history(news, staged), **self._topics(news, surveyed)}
+        rows = {**self._history(news, staged), **self._topics(news, surveyed, inputs)}
         reached, quarantined = self._plain_tables(news, surveyed, staged)
         with self._step("commit"):
             for name in (*rows, records_table().name):
@@ -220,7 +226,10 @@ class _Run:
         return {name: sum(file.rows for file in files) for name, files in added.items()}
 
     def _topics(
-        self, news: Sequence[ClusterPlan], surveyed: Mapping[str, list[SurveyRow]]
+        self,
+        news: Sequence[ClusterPlan],
+        surveyed: Mapping[str, list[SurveyRow]],
+        inputs: Sequence[str],
     ) -> dict[str, int]:
         """Write the tables that come of topic segments, all of them anew; how many rows each."""
         moved = [
@@ -234,13 +243,28 @@ class _Run:
             return {}
         records = sum(row.records for file in files for row in surveyed[file.path])
         with self._sized_for(records), self._step("topics") as done:
-            added = self._written(topic_tables(self.spark, files, surveyed))
+            known = self._known_topics(moved)
+            tables = topic_tables(self.spark, files, surveyed, known, places_of(inputs))
+            added = self._written(tables)
             done(sum(file.rows for files in added.values() for file in files))
         for name, written in added.items():
             table = TABLES[name]
             replaced = [{"cluster_id": moved}]
             self.writing.commit(name, table.columns, table.partition_by, written, replace=replaced)
         return {name: sum(file.rows for file in files) for name, files in added.items()}
+
+    def _known_topics(self, clusters: list[str]) -> TopicsKnown:
+        lake = self.lake
+        if lake is None or TOPIC_SIZES.name not in lake.build.versions:
+            return NOTHING_KNOWN
+        chosen = [{"cluster_id": clusters}]
+        sizes = lake.dataset(TOPIC_SIZES.name)
+        mine = pc.is_in(sizes.column("cluster_id"), pa.array(clusters))
+        return TopicsKnown(
+            sizes.filter(mine).select(TOPIC_SIZES.columns.names).cast(TOPIC_SIZES.columns),
+            read_pinned(self.spark, lake, GROUPS, chosen),
+            read_pinned(self.spark, lake, GROUP_OFFSETS, chosen),
+        )
 
     def _written(self, tables: Mapping[str, DataFrame]) -> dict[str, list[Added]]:
         """Write tables, some at the same time."""

@@ -92,6 +92,11 @@ def find_inputs(paths: Iterable[str]) -> list[InputFile]:
     return [found[path] for path in sorted(found)]
 
 
+def places_of(paths: Iterable[str]) -> frozenset[str]:
+    """What the paths name, as files have it in front of theirs."""
+    return frozenset(place.url.rstrip("/") for path in paths for place in _expand(path))
+
+
 def of_clusters(files: Sequence[InputFile], cluster_id: str | None) -> list[InputFile]:
     """The same files, each with a cluster: that of its meta.properties, else the one that is
     given. NotKafka where there is neither."""

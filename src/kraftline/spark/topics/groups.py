@@ -7,15 +7,16 @@ counted.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from kraftline.lake.tables import CLOSED, GROUPS, OPEN
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column
 
 _CLASSIC = "GROUP_METADATA"
 _KINDS = {
@@ -31,15 +32,21 @@ _EMPTY, _STABLE = "Empty", "Stable"
 _BY_OFFSET = ("partition", "offset")
 
 
-def groups(records: DataFrame) -> DataFrame:
-    """Columns as in the lake; a row per state that a group had."""
+def groups(records: DataFrame, known: DataFrame | None, reached: DataFrame) -> DataFrame:
+    """Columns as in the lake; a row per state that a group had. `known` are the lake's rows, of
+    records up to what was `reached` (cluster_id, partition, end_offset)."""
     kind = F.create_map(*(F.lit(each) for pair in _KINDS.items() for each in pair))
     events = records.withColumn("kind", kind[F.col("key_type")]).where("kind IS NOT NULL")
-    return closed_by_next(
-        _classic(events).unionByName(_modern(events)), ("cluster_id", "group"), _SAID
-    ).select(*GROUPS.columns.names)
+    # Where members are gone from a compacted log, what is left of it counts too few of them.
+    newer = _modern(events).join(F.broadcast(reached), ["cluster_id", "partition"], "left")
+    fresh = _classic(events).unionByName(
+        newer.where("end_offset IS NULL OR offset >= end_offset").drop("end_offset")
+    )
+    told = with_known(fresh, known, _KEYS, _SAID)
+    return closed_by_next(told, _KEYS, _SAID).select(*GROUPS.columns.names)
 
 
+_KEYS = ("cluster_id", "group")
 _SAID = ("kind", "epoch", "protocol_type", "protocol", "leader", "members", "group_state")
 
 
@@ -101,12 +108,49 @@ def _modern(events: DataFrame) -> DataFrame:
 _WHEN = ("cluster_id", "group", "partition", "offset", "timestamp")
 
 
+def with_known(
+    events: DataFrame, known: DataFrame | None, keys: tuple[str, ...], said: tuple[str, ...]
+) -> DataFrame:
+    """Events together with those that the rows of a lake come of, of which a log that was compacted
+    or cut since has lost some. What the lake says of an offset counts."""
+    events = events.select(*keys, *said, *_EVENT)
+    if known is None:
+        return events
+    began = known.select(
+        *keys,
+        *said,
+        F.lit(True).alias("there"),
+        F.col("valid_from_offset").alias("offset"),
+        F.col("valid_from_time").alias("timestamp"),
+    )
+    ended = known.where("valid_to_offset IS NOT NULL").select(
+        *keys,
+        *(F.lit(None).cast(known.schema[name].dataType).alias(name) for name in said),
+        F.lit(False).alias("there"),
+        F.col("valid_to_offset").alias("offset"),
+        F.col("valid_to_time").alias("timestamp"),
+    )
+    # The end of a row is often the beginning of the next, which says more.
+    every = [frame.withColumn("rank", F.lit(n)) for n, frame in enumerate((began, events, ended))]
+    same = Window.partitionBy(*keys, "offset").orderBy("rank")
+    return (
+        reduce(DataFrame.unionByName, every)
+        .withColumn("place", F.row_number().over(same))
+        .where("place = 1")
+        .drop("rank", "place")
+    )
+
+
+_EVENT = ("there", "offset", "timestamp")
+
+
 def closed_by_next(events: DataFrame, keys: tuple[str, ...], said: tuple[str, ...]) -> DataFrame:
     """Rows that end where the next one of their entity begins; what says nothing new makes none.
 
-    `events` have `there`, `partition`, `offset` and `timestamp` besides keys and what is said.
+    `events` have `there`, `offset` and `timestamp` besides keys and what is said. All of a group
+    are in one partition.
     """
-    entity = Window.partitionBy(*keys).orderBy(*_BY_OFFSET)
+    entity = Window.partitionBy(*keys).orderBy("offset")
     state = F.struct("there", *said)
     changed = events.withColumn("before", F.lag(state).over(entity)).where(
         F.col("before").isNull() | ~F.col("before").eqNullSafe(state)

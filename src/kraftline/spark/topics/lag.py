@@ -21,7 +21,7 @@ from kraftline.records.kernel import active as kernel
 from kraftline.spark.inputs import InputFile
 from kraftline.spark.sources.segment_logs import on_disk
 from kraftline.spark.tasks import shared_out
-from kraftline.spark.topics.groups import closed_by_next
+from kraftline.spark.topics.groups import closed_by_next, with_known
 from kraftline.storage.segment import Damage, SegmentReader
 
 if TYPE_CHECKING:
@@ -43,29 +43,34 @@ _ENDS_SCHEMA: Final = pa.schema(
 _PARTITION: Final = ("cluster_id", "topic", "partition")
 
 
-def group_offsets(records: DataFrame, ends: DataFrame) -> DataFrame:
-    """Columns as in the lake. A record without a value says that the offset is gone."""
+def group_offsets(records: DataFrame, ends: DataFrame, known: DataFrame | None) -> DataFrame:
+    """Columns as in the lake, of which `known` are the rows. A record without a value says that the
+    offset is gone."""
     commits = records.where(F.col("key_type").isin(*_COMMITS)).select(
         "cluster_id",
         "group",
         F.col("offset_topic").alias("topic"),
-        F.col("offset_partition").alias("topic_partition"),
+        F.col("offset_partition").alias("partition"),
         F.col("value_payload").isNotNull().alias("there"),
         "committed_offset",
         F.col("committed_leader_epoch").alias("leader_epoch"),
         "metadata",
         F.col("commit_timestamp").alias("commit_time"),
-        "partition",
         "offset",
         "timestamp",
     )
-    rows = closed_by_next(
-        commits,
-        ("cluster_id", "group", "topic", "topic_partition"),
-        ("committed_offset", "leader_epoch", "metadata", "commit_time"),
-    )
-    named = rows.drop("partition").withColumnRenamed("topic_partition", "partition")
-    return _with_lag(named, ends).select(*GROUP_OFFSETS.columns.names)
+    rows = closed_by_next(with_known(commits, known, _KEYS, _SAID), _KEYS, _SAID)
+    if known is not None:
+        # The segments that said how far a log reached may be gone by now.
+        said = known.select(*_KEYS, "valid_from_offset", F.col("log_end_offset").alias("was_said"))
+        rows = rows.join(said, [*_KEYS, "valid_from_offset"], "left")
+    else:
+        rows = rows.withColumn("was_said", F.lit(None).cast("bigint"))
+    return _with_lag(rows, ends).select(*GROUP_OFFSETS.columns.names)
+
+
+_KEYS: Final = ("cluster_id", "group", "topic", "partition")
+_SAID: Final = ("committed_offset", "leader_epoch", "metadata", "commit_time")
 
 
 def _with_lag(commits: DataFrame, ends: DataFrame) -> DataFrame:
@@ -75,7 +80,8 @@ def _with_lag(commits: DataFrame, ends: DataFrame) -> DataFrame:
     )
     # A batch that has the commit's own millisecond was there: ends come first.
     so_far = Window.partitionBy(*_PARTITION).orderBy("time", F.col("end_offset").isNull())
-    known = both.withColumn("log_end_offset", F.max("end_offset").over(so_far))
+    said = F.coalesce("was_said", F.max("end_offset").over(so_far))
+    known = both.withColumn("log_end_offset", said)
     lag = F.greatest(F.col("log_end_offset") - F.col("committed_offset"), F.lit(0))
     return known.where("valid_from_offset IS NOT NULL").withColumn("lag", lag)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -22,10 +22,36 @@ def topic_sizes(
     spark: SparkSession,
     segments: Sequence[InputFile],
     surveyed: Mapping[str, Sequence[SurveyRow]],
+    known: pa.Table,
+    looked_at: Collection[str],
 ) -> DataFrame:
-    """Columns as in the lake. `end_offset` is excluded; times are those of batches."""
+    """Columns as in the lake, of which `known` are the rows. `end_offset` is excluded; times are
+    those of batches.
+
+    Rows of copies stay that this run did not look at: that lie elsewhere, and of which it has no
+    newer copy.
+    """
     rows = [dict(_row(file, surveyed.get(file.path, ()))) for file in segments]
-    return spark.createDataFrame(pa.Table.from_pylist(rows, TOPIC_SIZES.columns))
+    found = pa.Table.from_pylist(rows, TOPIC_SIZES.columns)
+    here = {(file.cluster_id, file.node, file.topic, file.partition) for file in segments}
+    copies = zip(*(known.column(name).to_pylist() for name in _COPY), strict=True)
+    stays = [
+        copy not in here and not _is_below(file, looked_at)
+        for copy, file in zip(copies, known.column("file").to_pylist(), strict=True)
+    ]
+    return spark.createDataFrame(pa.concat_tables([found, known.filter(pa.array(stays, "bool"))]))
+
+
+_COPY: Final = ("cluster_id", "node", "topic", "partition")
+
+
+def _is_below(path: str, places: Collection[str]) -> bool:
+    """Whether a file is one of some places, or in one of them however deep."""
+    while path not in places:
+        path, slash, _ = path.rpartition("/")
+        if not slash:
+            return False
+    return True
 
 
 def _row(file: InputFile, rows: Sequence[SurveyRow]) -> Iterator[tuple[str, Any]]:
