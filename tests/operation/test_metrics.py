@@ -8,7 +8,7 @@ import urllib.request
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -58,18 +58,31 @@ def metrics(node: NodeThread) -> dict[str, float]:
     return found
 
 
+def await_leader(consumer: Consumer, topic: str) -> None:
+    """Until then a request would be refused, sent again, and counted twice."""
+    while True:
+        try:
+            consumer.get_watermark_offsets(TopicPartition(topic, 0), 30)
+        except KafkaException:
+            continue
+        return
+
+
 def tell(bootstrap: str, topic: str) -> None:
     """Three requests of ten records each, and all of it read."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 200})
-    for _ in range(3):
-        for number in range(10):
-            producer.produce(topic, b"record %d" % number, partition=0)
-        assert producer.flush(30) == 0
     consumer = Consumer(
         {"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False}
     )
+    await_leader(consumer, topic)
+    # A request has one batch of a partition, and a batch goes when it is full.
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "linger.ms": 60_000, "batch.num.messages": 10}
+    )
+    for number in range(30):
+        producer.produce(topic, b"record %d" % (number % 10), partition=0)
+    assert producer.flush(30) == 0
     consumer.assign([TopicPartition(topic, 0, 0)])
     assert len(consumer.consume(30, 30)) == 30
     consumer.close()
