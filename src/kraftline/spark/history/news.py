@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 Codes: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
 
-# More news than this is not told apart: most partitions have some then.
-_MANY: Final = 2_000_000
 _SPREAD: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 _HEAD_BITS: Final = 20
 _BEHIND_HEAD: Final = np.uint64(64 - _HEAD_BITS)
@@ -102,12 +100,9 @@ def news_of(
     root: str,
     records: Iterable[RecordFile],
     legs: Mapping[str, Sequence[Leg]],
-) -> News | None:
-    """News in records, newly staged, of clusters with these legs. None where it is not worth
-    telling."""
+) -> News:
+    """News in records, newly staged, of clusters with these legs."""
     telling = [file for file in records if file.type in (*_OF_TOPICS, *_SOME)]
-    if sum(file.rows for file in telling) > _MANY:
-        return None
     folder = f"{root}/{records_table().name}"
     slots = spark.sparkContext.defaultParallelism
     work = shared_out(telling, lambda file: 1 + file.rows, slots)

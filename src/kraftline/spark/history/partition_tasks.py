@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _TASK_ROWS: Final = 1_000_000
+# More news than this is not told apart, nor brought to the driver: most partitions have some then.
+_MUCH_NEWS: Final = 500_000
 # What a task works on at a time.
 _BUCKET_ROWS: Final = 100_000
 # Of a row in a file of open rows, about; such a row costs as much as a tenth of a record.
@@ -39,11 +41,11 @@ _WROTE: Final = -1
 
 class Passed(Struct, frozen=True):
     """Open rows that were read, and those without `news` of them written, before anything was
-    replayed; the others, and new records, are in `frame`, in one of `count` buckets each."""
+    replayed. `chunks` are of the others and of new records, in one of `count` buckets each."""
 
     news: News
-    frame: DataFrame
     count: int
+    chunks: pa.Table
 
 
 def pass_on(
@@ -53,18 +55,16 @@ def pass_on(
     legs: Mapping[str, Sequence[Leg]],
     opened: Iterable[OpenFile],
 ) -> Passed | None:
-    """Pass on the rows that nothing happened to. None where that would not be worth it."""
-    going_on = _going_on(opened, legs)
-    news = news_of(spark, root, records, legs) if going_on else None
-    if news is None:
+    """Pass on the rows that nothing happened to. None where there is too much news for that."""
+    mine, going_on = _of_partitions(records), _going_on(opened, legs)
+    rows = sum(file.rows for file in mine)
+    if not going_on or rows > _MUCH_NEWS:
         return None
-    mine = _of_partitions(records)
-    count = _bucket_count(spark, sum(file.rows for file in mine))
-    files: list[RecordFile | OpenFile] = [*mine, *going_on]
-    frame = _chunks(spark, _Reading(root, count, news), files).persist()
+    news = news_of(spark, root, records, legs)
+    count = _bucket_count(spark, rows)
+    frame = _chunks(spark, _Reading(root, count, news), mine, going_on)
     with in_words(root):
-        frame.count()
-    return Passed(news, frame, count)
+        return Passed(news, count, frame.toArrow())
 
 
 def write_partitions(
@@ -78,17 +78,21 @@ def write_partitions(
 ) -> list[bytes]:
     """The tables that are made of partitions; the files that were written, for
     `added_by_table`."""
-    mine = _of_partitions(records)
-    frame: DataFrame | None
-    if passed is not None and things.covered_by(passed.news):
-        topics, count, frame = things.topics(passed.news), passed.count, passed.frame
+    mine, going_on = _of_partitions(records), _going_on(opened, legs)
+    if passed is not None and not things.covered_by(passed.news):
+        passed = None
+    topics = things.topics(None if passed is None else passed.news)
+    rows = topics.num_rows + sum(file.rows for file in mine)
+    if not rows and not going_on:
+        return []
+    count = _bucket_count(spark, rows) if passed is None else passed.count
+    chunks = pa.Table.from_batches(exchange.buckets(topics, count), exchange.CHUNKS)
+    if passed is not None:
+        every = frame_of(spark, pa.concat_tables([chunks, passed.chunks]))
     else:
-        topics = things.topics(None)
-        files: list[RecordFile | OpenFile] = [*mine, *_going_on(opened, legs)]
-        if not files and not topics.num_rows:
-            return []
-        count = _bucket_count(spark, topics.num_rows + sum(file.rows for file in mine))
-        frame = _chunks(spark, _Reading(root, count, None), files) if files else None
+        every = frame_of(spark, chunks)
+        if mine or going_on:
+            every = every.union(_chunks(spark, _Reading(root, count, None), mine, going_on))
     known = spark.sparkContext.broadcast(things.arounds)
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -103,12 +107,7 @@ def write_partitions(
         yield pa.RecordBatch.from_arrays([pa.array(said, pa.binary())], ["said"])
 
     slots = spark.sparkContext.defaultParallelism
-    rows = topics.num_rows + sum(file.rows for file in mine)
     tasks = slots * max(1, rows // _TASK_ROWS // slots)
-    said = pa.Table.from_batches(exchange.buckets(topics, count), exchange.CHUNKS)
-    every = frame_of(spark, said)
-    if frame is not None:
-        every = every.union(frame)
     brought = every.repartitionById(tasks, "bucket").sortWithinPartitions("bucket")
     with in_words(root):
         told = brought.mapInArrow(write, "said binary").toArrow()
@@ -176,9 +175,12 @@ class _Reading(Struct, frozen=True):
         return rows.filter(has_news)
 
 
-def _chunks(spark: SparkSession, by: _Reading, files: Sequence[RecordFile | OpenFile]) -> DataFrame:
+def _chunks(
+    spark: SparkSession, by: _Reading, records: Sequence[RecordFile], opened: Sequence[OpenFile]
+) -> DataFrame:
     """The rows of files as chunks of buckets, and the files that were written on the way."""
     slots = spark.sparkContext.defaultParallelism
+    files: list[RecordFile | OpenFile] = [*records, *opened]
     work = shared_out(files, _weight, 4 * slots)
     return frame_of_tasks(spark, work, by.chunks, exchange.CHUNKS)
 

@@ -69,9 +69,6 @@ def _ahead(
         yield passed.result
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-    done = passed.result()
-    if done is not None:
-        done.frame.unpersist()
 
 
 def _legs(legs: pa.Table) -> dict[str, list[Leg]]:
