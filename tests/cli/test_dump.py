@@ -618,6 +618,8 @@ def test_follow_is_ended_with_control_c_without_a_word(tmp_path: Path) -> None:
         [sys.executable, "-m", "kraftline", "dump", "--follow", "--format", "jsonl", tmp_path],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # A shell lets what it starts in the background ignore Ctrl-C, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stdout is not None
     assert json.loads(process.stdout.readline())["offset"] == 0

@@ -20,7 +20,7 @@ from tests.spark.building import names, topics_log, write_log
 @pytest.fixture
 def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> partial[Result]:
     """The command in this process, with the session of all tests."""
-    monkeypatch.setattr(history_build, "_session", lambda master, paths: spark)
+    monkeypatch.setattr(history_build, "_session", lambda master, paths, quiet: spark)
     monkeypatch.setattr(spark, "stop", lambda: None)
     return partial(CliRunner().invoke, history_build.command)
 
