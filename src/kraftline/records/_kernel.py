@@ -220,6 +220,8 @@ B_HEADER_VALUE_DATA_END = _B_HEADER_VALUE_DATA_END
 B_MOST_RECORDS = _B_MOST_RECORDS
 B_MOST_HEADERS = _B_MOST_HEADERS
 BASES = _BASES
+S_KEY = _S_KEY
+S_VALUE = _S_VALUE
 STATES = _STATES
 
 _REASONS = (
@@ -1051,7 +1053,11 @@ def fill(
     state: cython.longlong[::1],
 ):
     """Write the columns of rows first..last-1 into the arena `out`, which is zeroed where it
-    holds bits. `out16`, `out32` and `out64` are the same memory in wider numbers."""
+    holds bits. `out16`, `out32` and `out64` are the same memory in wider numbers.
+
+    The rows need not be measured, but what `measure` would refuse or the arena has no room for
+    is refused without saying why.
+    """
     row: cython.longlong = 0
     t: cython.longlong
     pos: cython.longlong
@@ -1069,6 +1075,7 @@ def fill(
     base_offset: cython.longlong
     base_timestamp: cython.longlong
     max_timestamp: cython.longlong
+    last_delta: cython.longlong
     base_sequence: cython.longlong
     attributes: cython.longlong
     ok: cython.longlong = 1
@@ -1107,6 +1114,10 @@ def fill(
     places: cython.longlong = bases[_B_POSITION] >> 3
     most_records: cython.longlong = bases[_B_MOST_RECORDS]
     most_headers: cython.longlong = bases[_B_MOST_HEADERS]
+    most: cython.longlong = 0x7FFFFFFF
+    far: cython.longlong
+    most = most * 65536 * 65536 + most * 2 + 1  # 2**63 - 1, without a literal of that size
+    far = most - 0x7FFFFFFF
     with cython.nogil:
         for row in range(first, last):
             t = row * _STRIDE
@@ -1117,9 +1128,10 @@ def fill(
             base_offset = table[t + _BASE_OFFSET]
             base_timestamp = table[t + _BASE_TIMESTAMP]
             max_timestamp = table[t + _MAX_TIMESTAMP]
+            last_delta = table[t + _LAST_OFFSET_DELTA]
             base_sequence = table[t + _BASE_SEQUENCE]
             begin = record
-            if count > most_records - record:
+            if count < 0 or count > most_records - record or base_offset < 0 or base_offset > far:
                 ok = 0
                 break
             for i in range(count):
@@ -1127,7 +1139,7 @@ def fill(
                 # the length
                 b = buf[pos] if pos < end else 255
                 if b < 128:
-                    size = b >> 1
+                    size = (b >> 1) ^ -(b & 1)
                     pos += 1
                 else:
                     n = _varlen(buf, pos, end, 5)
@@ -1150,15 +1162,22 @@ def fill(
                         break
                     number = _varnum(buf, pos, n)
                     pos += n
+                if attributes & 8 != 0:
+                    number = max_timestamp
+                elif number >= 0:
+                    if base_timestamp > most - number:
+                        break
+                    number += base_timestamp
+                else:
+                    if base_timestamp < -most - 1 - number:
+                        break
+                    number += base_timestamp
                 if timestamps >= 0:
-                    if attributes & 8 != 0:
-                        out64[timestamps + record] = max_timestamp
-                    else:
-                        out64[timestamps + record] = base_timestamp + number
+                    out64[timestamps + record] = number
                 # the offset
                 b = buf[pos] if pos < stop else 255
                 if b < 128:
-                    number = b >> 1
+                    number = (b >> 1) ^ -(b & 1)
                     pos += 1
                 else:
                     n = _varlen(buf, pos, stop, 5)
@@ -1166,6 +1185,8 @@ def fill(
                         break
                     number = _narrow(_varnum(buf, pos, n))
                     pos += n
+                if number < 0 or number > last_delta:
+                    break
                 if offsets >= 0:
                     out64[offsets + record] = base_offset + number
                 if sequences >= 0:
@@ -1198,6 +1219,8 @@ def fill(
                         if key_valid >= 0:
                             out[key_valid + (record >> 3)] |= 1 << (record & 7)
                     pos += size
+                elif key_starts >= 0 and key_valid < 0:
+                    break
                 if key_starts >= 0:
                     out32[key_starts + record + 1] = key_at
                 # the value
@@ -1222,17 +1245,19 @@ def fill(
                         if value_valid >= 0:
                             out[value_valid + (record >> 3)] |= 1 << (record & 7)
                     pos += size
+                elif value_starts >= 0 and value_valid < 0:
+                    break
                 if value_starts >= 0:
                     out32[value_starts + record + 1] = value_at
                 # the headers
+                n = _varlen(buf, pos, stop, 5)
+                if n == 0:
+                    break
+                number = _narrow(_varnum(buf, pos, n))
+                pos += n
+                if number < 0 or number > most_headers - header:
+                    break
                 if header_starts >= 0:
-                    n = _varlen(buf, pos, stop, 5)
-                    if n == 0:
-                        break
-                    number = _narrow(_varnum(buf, pos, n))
-                    pos += n
-                    if number < 0 or number > most_headers - header:
-                        break
                     k = 0
                     for j in range(number):
                         n = _varlen(buf, pos, stop, 5)
@@ -1265,10 +1290,17 @@ def fill(
                     if k != number:
                         break
                     out32[header_starts + record + 1] = header
-                pos = stop
+                elif number > 0:  # they were measured, and nobody wants them
+                    header += number
+                    pos = stop
+                if pos != stop:
+                    break
                 record += 1
                 ok = 1
             if ok == 0:
+                break
+            if pos != end:
+                ok = 0
                 break
             # what is the same for the whole batch
             if types >= 0:

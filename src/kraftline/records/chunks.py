@@ -11,7 +11,6 @@ import os
 import queue
 import threading
 from array import array
-from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -146,7 +145,8 @@ class _Problem(NamedTuple):
     error: BadData
 
 
-_END: Final = object()
+_END: Final = object()  # of a chunk
+_LAST: Final = object()  # there are no more
 
 
 def _side_by_side(
@@ -156,10 +156,12 @@ def _side_by_side(
     threads: int,
     spare: list[bytearray],
 ) -> Iterator[T]:
-    """Decode up to `threads` chunks at once. Each has a short queue, so that a worker whose
+    """Decode up to `threads` chunks at once. Whoever decodes a chunk has read it too, one after the
+    other: its bytes are in that core's cache. Each chunk has a short queue, so that a worker whose
     results nobody takes yet stops instead of piling them up."""
     closed = threading.Event()
-    mine = threading.local()
+    reading = threading.Lock()
+    queues: queue.SimpleQueue[queue.Queue[object]] = queue.SimpleQueue()
 
     def put(results: queue.Queue[object], item: object) -> None:
         while not closed.is_set():
@@ -169,46 +171,52 @@ def _side_by_side(
                 continue
             return
 
-    def work(chunk: Chunk, results: queue.Queue[object]) -> None:
-        if not hasattr(mine, "scratch"):
-            mine.scratch = Scratch()
+    def work() -> None:
+        scratch = Scratch()
+        while not closed.is_set():
+            results: queue.Queue[object] = queue.Queue(2)
+            try:
+                with reading:
+                    queues.put(results)
+                    chunk = next(chunks, None)
+                if chunk is None:
+                    put(results, _LAST)
+                    return
+                decode_one(chunk, results, scratch)
+            except BaseException as problem:  # the caller's thread raises it
+                put(results, problem)
+                return
+
+    def decode_one(chunk: Chunk, results: queue.Queue[object], scratch: Scratch) -> None:
         report = None
         if on_error is not None:
 
             def report(problem: BadData) -> None:
                 put(results, _Problem(problem))
 
-        try:
-            for item in decode(chunk, report, mine.scratch):
-                put(results, item)
-                if closed.is_set():
-                    return
-            spare.append(chunk.memory)
-            put(results, _END)
-        except BaseException as problem:  # the caller's thread raises it
-            put(results, problem)
-
-    def take(results: queue.Queue[object]) -> Iterator[T]:
-        while (item := results.get()) is not _END:
-            if isinstance(item, BaseException):
-                raise item
-            if isinstance(item, _Problem):
-                assert on_error is not None
-                on_error(item.error)
-            else:
-                yield item  # type: ignore[misc]  # a queue of items, problems and ends
+        for item in decode(chunk, report, scratch):
+            put(results, item)
+            if closed.is_set():
+                return
+        spare.append(chunk.memory)
+        put(results, _END)
 
     pool = ThreadPoolExecutor(threads, thread_name_prefix="columns")
-    waiting: deque[queue.Queue[object]] = deque()
     try:
-        for chunk in chunks:
-            results: queue.Queue[object] = queue.Queue(2)
-            waiting.append(results)
-            pool.submit(work, chunk, results)
-            if len(waiting) > threads:
-                yield from take(waiting.popleft())
-        while waiting:
-            yield from take(waiting.popleft())
+        for _ in range(threads):
+            pool.submit(work)
+        while True:
+            results = queues.get()
+            while (item := results.get()) is not _END:
+                if item is _LAST:
+                    return
+                if isinstance(item, BaseException):
+                    raise item
+                if isinstance(item, _Problem):
+                    assert on_error is not None
+                    on_error(item.error)
+                else:
+                    yield item  # type: ignore[misc]  # a queue of items, problems and ends
     finally:
         closed.set()
         pool.shutdown(cancel_futures=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from kraftline.records.arrow import columns_of
+from kraftline.records.arrow import Alike, columns_of
 from kraftline.records.chunks import Chunk, Source, decode_file
 from kraftline.records.compression import DEFAULT_LIMIT, Scratch
-from kraftline.records.runs import OnError, prepare
+from kraftline.records.runs import OnError, measure, prepare
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,6 +35,8 @@ def read_columns(
     the caller's thread, and reading goes on with the next batch where the framing allows.
     """
 
+    alike = Alike(columns)
+
     def decode(
         piece: Chunk, on_error: OnError | None, scratch: Scratch
     ) -> Iterator[pa.RecordBatch]:
@@ -50,8 +52,16 @@ def read_columns(
                 limit=limit,
                 scratch=scratch,
                 budget=_BUDGET,
+                measured=not alike.is_known,
             )
             at = run.end
+            if not run.measured:
+                batch = alike.columns_of(run)
+                if batch is not None:
+                    yield batch
+                    continue
+                measure(run, on_error)
+            alike.learn(run)
             if run.records:
                 yield columns_of(run, columns)
         scratch.shrink(8 * _BUDGET)

@@ -44,16 +44,18 @@ class Run:
     """Batches ready to be decoded; the memory is good until its scratch is used again.
 
     `table` holds one row of header fields per batch (see the kernel), `groups` say which rows to
-    decode and from where, `totals` what that takes; `end` is where the next run starts.
+    decode and from where, `totals` what that takes, once they are `measured`; `end` is where the
+    next run starts.
     """
 
-    __slots__ = ("end", "groups", "table", "totals")
+    __slots__ = ("end", "groups", "measured", "table", "totals")
 
     def __init__(self, table: array[int], groups: list[Group], totals: array[int], end: int):
         self.table = table
         self.groups = groups
         self.totals = totals
         self.end = end
+        self.measured = True
 
     @property
     def records(self) -> int:
@@ -72,12 +74,14 @@ def prepare(
     scratch: Scratch | None = None,
     budget: int | None = None,
     partial: bool = False,
+    measured: bool = True,
 ) -> Run:
     """Make the batches of `buffer` ready.
 
     `position` is where the buffer's first byte stands in its file. With `budget` the run ends
     after the batch that brings it past so many uncompressed bytes. With `partial` a batch that
-    is cut off at the end is left for the next run; otherwise it is an error.
+    is cut off at the end is left for the next run; otherwise it is an error. Without `measured`
+    the records may be left for `measure` to look at.
     """
     view = as_view(buffer)
     stop = len(view) if end is None else min(end, len(view))
@@ -94,17 +98,25 @@ def prepare(
         good, at = _open(
             view, table, rows, at, position, check_crc, on_error, limit, scratch, allowed
         )
-    totals = array("q", bytes(8 * kernel.TOTALS))
-    groups: list[Group] = []
-    for inside, first, last in good:
-        source = scratch.view if inside else view
-        groups += _measured(source, table, first, last, totals, on_error)
+    groups = [Group(scratch.view if inside else view, first, last) for inside, first, last in good]
+    run = Run(table, groups, array("q", bytes(8 * kernel.TOTALS)), at)
+    run.measured = False
+    if measured or problem is not None:  # damage is told of in order
+        measure(run, on_error)
     if problem is not None and at == framed:  # damage further ahead was reported first
         if on_error is None:
             raise problem
         on_error(problem)
-        at = stop
-    return Run(table, groups, totals, at)
+        run.end = stop
+    return run
+
+
+def measure(run: Run, on_error: OnError | None = None) -> None:
+    """Look at every record; batches with one that is damaged leave the run."""
+    found: list[Group] = []
+    for source, first, last in run.groups:
+        found += _measured(source, run.table, first, last, run.totals, on_error)
+    run.groups, run.measured = found, True
 
 
 def _scan(

@@ -8,23 +8,28 @@ import weakref
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Final
+
+_ASSEMBLY: Final = 10502  # the first version whose loops are written in it: a tenth quicker
 
 
 @cache
 def _library() -> ctypes.CDLL | None:
-    """zstd as the package `zstandard` brings it along; None where its functions are hidden."""
+    """zstd as the system has it, or as the package `zstandard` brings it along, which is built
+    without assembly; None where its functions are hidden."""
     package = find_spec("zstandard")
     folders = (package and package.submodule_search_locations) or []
-    for folder in folders:
-        for path in Path(folder).glob("_cffi.*"):
-            try:
-                library = ctypes.CDLL(str(path))
-                library.ZSTD_createDCtx.restype = ctypes.c_void_p
-                library.ZSTD_freeDCtx.argtypes = (ctypes.c_void_p,)
-                library.ZSTD_decompressDCtx  # noqa: B018  # is it there?
-            except (OSError, AttributeError):
-                continue
-            return library
+    brought = [str(path) for folder in folders for path in Path(folder).glob("_cffi.*")]
+    for name in ("libzstd.so.1", *brought):
+        try:
+            library = ctypes.CDLL(name)
+            library.ZSTD_createDCtx.restype = ctypes.c_void_p
+            library.ZSTD_freeDCtx.argtypes = (ctypes.c_void_p,)
+            library.ZSTD_decompressDCtx  # noqa: B018  # is it there?
+            if name in brought or library.ZSTD_versionNumber() >= _ASSEMBLY:
+                return library
+        except (OSError, AttributeError):
+            continue
     return None
 
 
