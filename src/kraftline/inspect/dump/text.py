@@ -26,6 +26,8 @@ class Painter:
 
     def line(self, pieces: Iterable[tuple[str, str]]) -> str:
         """A line of (style, text) pieces; what is cut off leaves an ellipsis."""
+        if self.width is None and not self.colour:
+            return "".join([text for _, text in pieces])
         whole = list(pieces)
         length = sum(len(text) for _, text in whole)
         width = length if self.width is None else self.width
