@@ -58,11 +58,10 @@ def _needs_spark(nodeid: str) -> bool:
 def spark() -> Iterator[SparkSession]:
     """One session for all tests of a process. Java's quick compiler alone: what tests do is over
     before the other one pays."""
-    from kraftline.spark.session import local_session
+    from kraftline.spark.session import PYTHON_WORKS, local_session
 
-    options: dict[str, Any] = {
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    }
+    java = "spark.driver.extraJavaOptions"
+    options: dict[str, Any] = {java: PYTHON_WORKS[java]}
     session = local_session("kraftline tests", **options)
     yield session
     session.stop()

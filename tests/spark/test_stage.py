@@ -32,7 +32,7 @@ class StagedRows:
         files = [file for file in files if file.is_metadata]
         cluster = str(files[0].cluster_id)
         self.plan: ClusterPlan = plan_cluster(cluster, files, survey(spark, files, {}))
-        staged = stage(spark, self.plan.pieces, str(folder))
+        staged = stage(spark, self.plan.pieces, str(folder), listen=False)
         self.quarantined: list[Quarantined] = staged.quarantined
         self.types: dict[str, list[Row]] = {}
         for added in staged.added:

@@ -92,11 +92,13 @@ def command(
 
 def _session(master: str | None, paths: list[str], *, quiet: bool) -> SparkSession:
     from kraftline.spark.inputs import find_inputs
-    from kraftline.spark.session import local_session
+    from kraftline.spark.session import PYTHON_WORKS, local_session
 
-    size = sum(file.size for file in find_inputs(paths))
-    memory = "2g" if size < _MUCH else "4g"
-    settings: dict[str, Any] = _java_options(size)
+    files = find_inputs(paths)
+    memory = "2g" if sum(file.size for file in files) < _MUCH else "4g"
+    # Of topic segments Spark itself makes tables.
+    of_topics = sum(file.size for file in files if not file.is_metadata)
+    settings: dict[str, Any] = PYTHON_WORKS if of_topics < _LITTLE else {}
     with starting(quiet=quiet):
         spark = local_session("kraftline history", master=master, memory=memory, **settings)
     # What goes wrong in a task is told once, in words.
@@ -106,13 +108,6 @@ def _session(master: str | None, paths: list[str], *, quiet: bool) -> SparkSessi
 
 _MUCH = 256 * 1024 * 1024
 _LITTLE = 16 * 1024 * 1024
-
-
-def _java_options(size: int) -> dict[str, str]:
-    """For little work Java's quick compiler alone: the other one takes longer than it saves."""
-    if size > _LITTLE:
-        return {}
-    return {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
 
 def _told(outcome: Outcome, lake: str) -> str:

@@ -32,6 +32,7 @@ _SETTINGS: Final = {
 }
 # Nobody else may have committed since: their files would come in with ours.
 _ALONE: Final = CommitProperties(max_commit_retries=0)
+_OF_FILES: Final = ("path", "size_bytes", "partition")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -81,7 +82,9 @@ def create(
 
 
 def files_of(table: DeltaTable) -> dict[str, File]:
-    rows = rows_in(table.get_add_actions()).to_pylist()
+    actions = table.get_add_actions()
+    wanted = [name for name in _OF_FILES if name in actions.column_names]  # bounds are many more
+    rows = rows_in(actions.select(wanted)).to_pylist()
     found = [
         File(
             unquote(row["path"]),

@@ -203,7 +203,9 @@ class _Run:
         folder = self.writing.folder(records_table().name)
         with self._step("stage") as done:
             pieces = [piece for plan in news for piece in plan.pieces]
-            staged = stage(self.spark, [p for p in pieces if p.file != LAKE], folder)
+            fresh = [piece for piece in pieces if piece.file != LAKE]
+            # Of what is new in a lake somebody will want to know the news.
+            staged = stage(self.spark, fresh, folder, listen=self.lake is not None)
             if self.lake is not None:
                 staged.added.extend(restage(self.spark, self.lake, pieces, folder))
             done(staged.rows)
@@ -218,7 +220,12 @@ class _Run:
         records = [*_record_files(staged.added), *self._waiting(moving)]
         with self._step("history") as done:
             added = write_history(
-                self.spark, self.writing.root, records, leg_rows(moving), self._opened(moving)
+                self.spark,
+                self.writing.root,
+                records,
+                leg_rows(moving),
+                self._opened(moving),
+                staged.heard,
             )
             done(sum(file.rows for files in added.values() for file in files))
         for name, files in added.items():

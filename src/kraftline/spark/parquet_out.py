@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Final, Self
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -41,7 +42,7 @@ class _Open:
 
     def add(self, batch: pa.RecordBatch) -> None:
         if batch.num_rows < _SMALL:
-            batch = batch.take(pa.array(range(batch.num_rows)))
+            batch = batch.take(pa.array(np.arange(batch.num_rows)))
         self.waiting.append(batch)
         self.waiting_rows += batch.num_rows
         if self.waiting_rows >= ROW_GROUP:

@@ -23,11 +23,22 @@ SETTINGS: Final = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.adaptive.enabled": "true",
+    # Jobs at the same time share the cores, whichever came first.
+    "spark.scheduler.mode": "FAIR",
     # Between a JVM and its Pythons; over TCP a task's first bytes take tens of milliseconds.
     "spark.python.unix.domain.socket.enabled": "true",
     # Where in Python a column was made, for messages: two thirds of all calls to the JVM.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.log.level": "ERROR",
+}
+
+# For jobs that leave the work to Python: Java's quick compiler alone, and no code made for plans.
+# All else would keep more than a core busy for seconds, and have nothing to speed up.
+PYTHON_WORKS: Final = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmn512m",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 
 # Nobody from elsewhere has to reach a session of this machine alone.

@@ -14,6 +14,7 @@ from kraftline.lake.files import Added
 from kraftline.lake.tables import Table
 from kraftline.spark.parquet_out import ParquetOut
 from kraftline.spark.tasks import in_words
+from kraftline.spark.workers import settle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,6 +42,7 @@ def write_rows(
                     out.write(values, _cast(rows, schema_of(values) if schema_of else plain))
         said = [msgspec.json.encode(added) for added in out.added]
         yield pa.RecordBatch.from_arrays([pa.array(said, pa.binary())], ["said"])
+        settle()
 
     with in_words(folder):
         said = frame.select(*columns).mapInArrow(write, _SAID).toArrow()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 
 from kraftline.errors import KraftlineError, NotKafka
+from kraftline.spark.workers import settle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,6 +45,7 @@ def frame_of_tasks(
         for batch in numbers:
             for number in batch.column(0).to_pylist():
                 yield from do(work[number])
+        settle()
 
     # A range of so many partitions is the one frame that has exactly one row in each.
     return spark.range(0, len(work), 1, len(work)).mapInArrow(task, from_arrow_schema(schema))

@@ -8,7 +8,7 @@ row of Spark each, so that Spark has little to do but to hand them on.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -107,16 +107,41 @@ def buckets(rows: pa.Table, count: int) -> Iterator[pa.RecordBatch]:
     rows, of_row = rows.take(pa.array(order)), of_row[order]
     ends = np.append(np.flatnonzero(np.diff(of_row, prepend=-1)), len(of_row))
     for start, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, rows.schema) as out:
-            out.write_table(rows.slice(start, end - start).combine_chunks())
-        chunk = sink.getvalue().to_pybytes()
+        chunk = as_chunk(rows.slice(start, end - start))
         yield pa.RecordBatch.from_pydict({"bucket": [of_row[start]], "rows": [chunk]}, CHUNKS)
+
+
+def one_each(chunks: pa.Table) -> pa.Table:
+    """CHUNKS put together, one for each bucket."""
+    of_bucket: dict[int, list[pa.Buffer]] = {}
+    for bucket, chunk in zip(*chunks.columns, strict=True):
+        of_bucket.setdefault(bucket.as_py(), []).append(chunk.as_buffer())
+    together = [b"".join(each) for each in of_bucket.values()]
+    return pa.Table.from_pydict({"bucket": list(of_bucket), "rows": together}, CHUNKS)
+
+
+def as_chunk(rows: pa.Table) -> bytes:
+    """Rows on their way between a task and the driver."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as out:
+        out.write_table(rows.combine_chunks())
+    found: bytes = sink.getvalue().to_pybytes()
+    return found
+
+
+def rows_of(chunks: Iterable[bytes]) -> pa.Table:
+    """Their rows; a chunk may be several in a row."""
+    found = []
+    for chunk in chunks:
+        with pa.BufferReader(chunk) as source:
+            while source.tell() < len(chunk):
+                found.append(pa.ipc.open_stream(source).read_all())
+    return pa.concat_tables(found)
 
 
 def in_order(chunks: Sequence[bytes]) -> pa.Table:
     """The rows of a bucket, topic by topic and there by leg, partition and place in the log."""
-    rows = pa.concat_tables([pa.ipc.open_stream(chunk).read_all() for chunk in chunks])
+    rows = rows_of(chunks)
     coded = (
         rows.column(name).combine_chunks().dictionary_encode().indices
         for name in ("topic_id", "cluster_id")
@@ -203,7 +228,7 @@ def opened_rows(root: str, file: OpenFile) -> Iterator[pa.Table]:
         pq.ParquetFile(source, read_dictionary=_REPEATED[file.table]) as opened,
     ):
         for group in range(opened.num_row_groups):  # more at once have no dictionary in common
-            rows = opened.read_row_group(group)
+            rows = opened.read_row_group(group, use_threads=False)  # tasks keep all cores busy
             if file.table == "health":
                 rows = rows.filter(pc.is_valid(rows.column("partition")))
             if rows.num_rows:

@@ -8,6 +8,7 @@ are made of their names; where two share a number, both have news.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -35,10 +36,12 @@ _SPREAD: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 _HEAD_BITS: Final = 20
 _BEHIND_HEAD: Final = np.uint64(64 - _HEAD_BITS)
 _LOUD, _NAMED, _RESTLESS, _CHANGED, _PARTITION = range(5)
-_HEARD: Final = pa.schema([pa.field("what", pa.int32()), pa.field("code", pa.int64())])
+HEARD: Final = pa.schema([pa.field("what", pa.int32()), pa.field("code", pa.int64())])
 # Records after which there may be news of all partitions of a topic.
 _OF_TOPICS: Final = ("TOPIC_RECORD", "REMOVE_TOPIC_RECORD", "PARTITION_RECORD")
 _MIN_ISR: Final = "min.insync.replicas"
+_PLACE: Final = ("leg", "offset", "in_snapshot")
+_TASK_ROWS: Final = 100_000  # fewer are not worth a task
 
 
 class News(Struct, frozen=True):
@@ -100,13 +103,22 @@ def news_of(
     root: str,
     records: Iterable[RecordFile],
     legs: Mapping[str, Sequence[Leg]],
+    staged: pa.Table | None = None,
 ) -> News:
-    """News in records, newly staged, of clusters with these legs."""
-    telling = [file for file in records if file.type in (*_OF_TOPICS, *_SOME)]
+    """News in records of clusters with these legs. `staged` is what was heard of those that are
+    new, if somebody has listened (`heard_in`)."""
+    telling = [
+        file
+        for file in records
+        if file.type in (*_OF_TOPICS, *_SOME) and (staged is None or file.leg is not None)
+    ]
     folder = f"{root}/{records_table().name}"
     slots = spark.sparkContext.defaultParallelism
-    work = shared_out(telling, lambda file: 1 + file.rows, slots)
-    heard = run_tasks(spark, work, lambda mine: _heard(folder, mine), _HEARD)
+    most = 1 + sum(file.rows for file in telling) // _TASK_ROWS
+    work = shared_out(telling, lambda file: 1 + file.rows, min(slots, most))
+    heard = run_tasks(spark, work, lambda mine: _heard(folder, mine), HEARD)
+    if staged is not None:
+        heard = pa.concat_tables([heard, staged])
     what, code = (column.to_numpy() for column in heard.columns)
     found = [np.unique(code[what == each].view(np.uint64)) for each in range(_PARTITION + 1)]
     restless = {
@@ -131,26 +143,36 @@ def is_restless(around: Around) -> bool:
 
 def _heard(folder: str, files: Sequence[RecordFile]) -> Iterator[pa.RecordBatch]:
     for file in files:
-        struct, cluster_id = struct_name(file.type), file.cluster_id
+        struct = struct_name(file.type)
         with open_for_reading(f"{folder}/{file.path}") as source, pq.ParquetFile(source) as opened:
             columns = [f"{struct}.{name}" for name in _SOME.get(file.type, ("topic_id",))]
-            said = opened.read(columns).column(struct).combine_chunks()
-        if file.type in _OF_TOPICS:
-            yield _codes(_LOUD, topic_codes(cluster_id, said.field("topic_id")))
-        elif file.type == "CONFIG_RECORD":
-            here = pc.equal(said.field("name"), _MIN_ISR)
-            names = said.field("resource_name").filter(here)
-            # Of a broker's own too, which no topic is called like: it does no harm.
-            yield _codes(_NAMED, topic_codes(cluster_id, names))
-            if pc.any(pc.equal(names, "")).as_py():
-                yield _codes(_RESTLESS, _cluster_code(cluster_id))
-        elif file.type == "CLEAR_ELR_RECORD":
+            rows = opened.read([*_PLACE, *columns])
+        said = rows.filter(file.wanted(rows)).column(struct).combine_chunks()
+        yield from heard_in(file.cluster_id, file.type, said)
+
+
+def heard_in(
+    cluster_id: str, record_type: str, said: pa.StructArray | None
+) -> Iterator[pa.RecordBatch]:
+    """What records of a type have news of, as rows of HEARD; `said` are their own fields."""
+    if said is None or not len(said):
+        return
+    if record_type in _OF_TOPICS:
+        yield _codes(_LOUD, topic_codes(cluster_id, said.field("topic_id")))
+    elif record_type == "CONFIG_RECORD":
+        here = pc.equal(said.field("name"), _MIN_ISR)
+        names = said.field("resource_name").filter(here)
+        # Of a broker's own too, which no topic is called like: it does no harm.
+        yield _codes(_NAMED, topic_codes(cluster_id, names))
+        if pc.any(pc.equal(names, "")).as_py():
             yield _codes(_RESTLESS, _cluster_code(cluster_id))
-        else:
-            topics = topic_codes(cluster_id, said.field("topic_id"))
-            numbers = said.field("partition_id").to_numpy().astype(np.uint64)
-            yield _codes(_CHANGED, topics)
-            yield _codes(_PARTITION, _partition_codes(topics, numbers))
+    elif record_type == "CLEAR_ELR_RECORD":
+        yield _codes(_RESTLESS, _cluster_code(cluster_id))
+    elif record_type in _SOME:
+        topics = topic_codes(cluster_id, said.field("topic_id"))
+        numbers = said.field("partition_id").to_numpy().astype(np.uint64)
+        yield _codes(_CHANGED, topics)
+        yield _codes(_PARTITION, _partition_codes(topics, numbers))
 
 
 # Other records that are listened to, and their fields that count.
@@ -168,7 +190,7 @@ def _cluster_code(cluster_id: str) -> Codes:
 def _codes(what: int, codes: Codes) -> pa.RecordBatch:
     found = np.unique(codes).view(np.int64)
     return pa.RecordBatch.from_arrays(
-        [pa.array(np.full(len(found), what, np.int32)), pa.array(found)], schema=_HEARD
+        [pa.array(np.full(len(found), what, np.int32)), pa.array(found)], schema=HEARD
     )
 
 
@@ -185,11 +207,13 @@ def _coded(
     whole = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
     coded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
     key = cluster_id.encode()[:64]  # two clusters that share it share some news
-    numbers = [
-        int.from_bytes(blake2b(name.encode(), digest_size=8, key=key).digest(), "big")
-        for name in coded.dictionary.to_pylist()
-    ]
+    numbers = [_number(key, name) for name in coded.dictionary.to_pylist()]
     return np.array(numbers, np.uint64), coded.indices.to_numpy()
+
+
+@lru_cache(1 << 16)
+def _number(key: bytes, name: str) -> int:
+    return int.from_bytes(blake2b(name.encode(), digest_size=8, key=key).digest(), "big")
 
 
 def _partition_codes(topics: Codes, numbers: Codes) -> Codes:

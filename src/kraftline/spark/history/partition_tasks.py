@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kraftline.lake.tables import OPEN
+from kraftline.metadata.loader.replay import without_collector
 from kraftline.spark.frames import frame_of
 from kraftline.spark.history import exchange
 from kraftline.spark.history.exchange import OpenFile, RecordFile
@@ -23,6 +24,7 @@ from kraftline.spark.history.partitions import Partitions
 from kraftline.spark.history.thing_tasks import Found
 from kraftline.spark.record_table import records_table
 from kraftline.spark.tasks import frame_of_tasks, in_words, shared_out
+from kraftline.spark.workers import settle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,6 +34,7 @@ _TASK_ROWS: Final = 1_000_000
 _MUCH_NEWS: Final = 500_000
 # What a task works on at a time.
 _BUCKET_ROWS: Final = 100_000
+_FEW_ROWS: Final = 12_500  # are not worth another bucket
 # Of a row in a file of open rows, about; such a row costs as much as a tenth of a record.
 _ROW_BYTES: Final = 12
 _OPEN_ROWS: Final = 10
@@ -39,13 +42,37 @@ _OPEN_ROWS: Final = 10
 _WROTE: Final = -1
 
 
-class Passed(Struct, frozen=True):
-    """Open rows that were read, and those without `news` of them written, before anything was
-    replayed. `chunks` are of the others and of new records, in one of `count` buckets each."""
+class Passing(Struct, frozen=True):
+    """What open rows are passed on by: those without `news` of them are written as they are, the
+    others and new records go into `count` buckets."""
 
     news: News
     count: int
+
+
+class Passed(Struct, frozen=True):
+    """`wrote` names the files of rows that were passed on, `chunks` are of all others."""
+
+    wrote: list[bytes]
     chunks: pa.Table
+
+
+NOTHING_PASSED: Final = Passed([], exchange.CHUNKS.empty_table())
+
+
+def passing(
+    spark: SparkSession,
+    root: str,
+    records: Sequence[RecordFile],
+    legs: Mapping[str, Sequence[Leg]],
+    opened: Iterable[OpenFile],
+    heard: pa.Table | None,
+) -> Passing | None:
+    """None where there is nothing to pass on, or too much news for that."""
+    rows = sum(file.rows for file in _of_partitions(records))
+    if not _going_on(opened, legs) or rows > _MUCH_NEWS:
+        return None
+    return Passing(news_of(spark, root, records, legs, heard), _bucket_count(spark, rows))
 
 
 def pass_on(
@@ -54,17 +81,18 @@ def pass_on(
     records: Sequence[RecordFile],
     legs: Mapping[str, Sequence[Leg]],
     opened: Iterable[OpenFile],
-) -> Passed | None:
-    """Pass on the rows that nothing happened to. None where there is too much news for that."""
-    mine, going_on = _of_partitions(records), _going_on(opened, legs)
-    rows = sum(file.rows for file in mine)
-    if not going_on or rows > _MUCH_NEWS:
-        return None
-    news = news_of(spark, root, records, legs)
-    count = _bucket_count(spark, rows)
-    frame = _chunks(spark, _Reading(root, count, news), mine, going_on)
+    by: Passing,
+) -> Passed:
+    """Pass on the rows that nothing happened to, before anything is replayed; in a thread of its
+    own, which others should not wait for."""
+    spark.sparkContext.setLocalProperty("spark.scheduler.pool", "passing on")
+    reading = _Reading(root, by.count, by.news)
+    frame = _chunks(spark, reading, _of_partitions(records), _going_on(opened, legs))
     with in_words(root):
-        return Passed(news, count, frame.toArrow())
+        found = frame.toArrow()
+    is_rows = pc.not_equal(found.column("bucket"), _WROTE)
+    wrote = found.filter(pc.invert(is_rows)).column("rows").to_pylist()
+    return Passed(wrote, found.filter(is_rows))
 
 
 def write_partitions(
@@ -74,46 +102,47 @@ def write_partitions(
     legs: Mapping[str, Sequence[Leg]],
     opened: Iterable[OpenFile],
     things: Found,
-    passed: Passed | None,
+    by: Passing | None,
+    passed: Callable[[], Passed],
 ) -> list[bytes]:
     """The tables that are made of partitions; the files that were written, for
-    `added_by_table`."""
+    `added_by_table`. `passed` waits for rows that are passed on."""
     mine, going_on = _of_partitions(records), _going_on(opened, legs)
-    if passed is not None and not things.covered_by(passed.news):
-        passed = None
-    topics = things.topics(None if passed is None else passed.news)
+    if by is not None and not things.covered_by(by.news):
+        passed()  # for nothing
+        by = None
+    topics = things.topics(None if by is None else by.news)
     rows = topics.num_rows + sum(file.rows for file in mine)
     if not rows and not going_on:
         return []
-    count = _bucket_count(spark, rows) if passed is None else passed.count
+    count = _bucket_count(spark, rows) if by is None else by.count
     chunks = pa.Table.from_batches(exchange.buckets(topics, count), exchange.CHUNKS)
-    if passed is not None:
-        every = frame_of(spark, pa.concat_tables([chunks, passed.chunks]))
+    known = spark.sparkContext.broadcast(things.arounds)
+    wrote: list[bytes] = []
+    if by is not None:
+        found = passed()
+        wrote = found.wrote
+        # A bucket is one row, so all of it is in one task without an exchange.
+        brought = frame_of(spark, exchange.one_each(pa.concat_tables([chunks, found.chunks])))
     else:
         every = frame_of(spark, chunks)
         if mine or going_on:
             every = every.union(_chunks(spark, _Reading(root, count, None), mine, going_on))
-    known = spark.sparkContext.broadcast(things.arounds)
+        slots = spark.sparkContext.defaultParallelism
+        tasks = slots * max(1, rows // _TASK_ROWS // slots)
+        brought = every.repartitionById(tasks, "bucket").sortWithinPartitions("bucket")
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        said: list[bytes] = []
-        with tables_out(root) as out:
-            for bucket, chunks in _buckets(batches):
-                if bucket == _WROTE:
-                    said += chunks
-                else:
-                    Partitions(known.value, out).replay(exchange.in_order(chunks))
-        said += out.said()
-        yield pa.RecordBatch.from_arrays([pa.array(said, pa.binary())], ["said"])
+        with without_collector(), tables_out(root) as out:
+            for _, chunks in _buckets(batches):
+                Partitions(known.value, out).replay(exchange.in_order(chunks))
+        yield pa.RecordBatch.from_arrays([pa.array(out.said(), pa.binary())], ["said"])
+        settle()
 
-    slots = spark.sparkContext.defaultParallelism
-    tasks = slots * max(1, rows // _TASK_ROWS // slots)
-    brought = every.repartitionById(tasks, "bucket").sortWithinPartitions("bucket")
     with in_words(root):
         told = brought.mapInArrow(write, "said binary").toArrow()
     known.unpersist()
-    texts: list[bytes] = told.column(0).to_pylist()
-    return texts
+    return [*wrote, *told.column(0).to_pylist()]
 
 
 def _of_partitions(records: Iterable[RecordFile]) -> list[RecordFile]:
@@ -121,7 +150,8 @@ def _of_partitions(records: Iterable[RecordFile]) -> list[RecordFile]:
 
 
 def _bucket_count(spark: SparkSession, rows: int) -> int:
-    return max(spark.sparkContext.defaultParallelism, rows // _BUCKET_ROWS)
+    some = min(spark.sparkContext.defaultParallelism, 1 + rows // _FEW_ROWS)
+    return max(some, rows // _BUCKET_ROWS)
 
 
 def _going_on(opened: Iterable[OpenFile], legs: Mapping[str, Sequence[Leg]]) -> list[OpenFile]:

@@ -6,6 +6,7 @@ import json
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kraftline.lake.tables import CHANGES, CLOSED, OPEN, TABLES
 from kraftline.metadata.words import Change
@@ -45,6 +46,14 @@ class Rows:
             "committed": leg.is_committed(start[0]),
         }
         self._add(table, OPEN if end is None else CLOSED, whole)
+
+    def again(self, table: str, rows: pa.Table, leg: Leg) -> None:
+        """Rows that were open and still are."""
+        committed = pc.less(rows.column("valid_from_offset"), leg.committed_to or 0)
+        at = rows.schema.get_field_index("committed")
+        rows = rows.set_column(at, "committed", committed).cast(plain_schema(table))
+        for batch in rows.combine_chunks().to_batches():
+            self._out.write(table, self._cluster_id, OPEN, batch)
 
     def change(
         self,

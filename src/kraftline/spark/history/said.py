@@ -21,6 +21,7 @@ Key: TypeAlias = tuple[object, ...]
 _LAST_MS: Final = (1 << 63) // 1000 - 1  # what lies beyond is no time
 _LEVELS: Final = frozenset(version.level for version in VERSIONS if version >= MINIMUM)
 _PROTOCOLS: Final = range(4)
+_KEYS: Final = {name: table.keys for name, table in TABLES.items()}
 
 
 class Said(NamedTuple):
@@ -37,7 +38,7 @@ def said_of(record_type: str, fields: Row) -> Said | None:
 
 
 def key_of(table: str, row: Row) -> Key:
-    return tuple(row[name] for name in TABLES[table].keys)
+    return tuple([row[name] for name in _KEYS[table]])
 
 
 def name_of(code: int, names: Mapping[int, str]) -> str:

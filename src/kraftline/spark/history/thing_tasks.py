@@ -140,12 +140,14 @@ def _replayed(share: _Share, root: str, rows: Rows) -> tuple[Around, list[dict[s
     log = _Log(f"{root}/{records_table().name}", share.records)
     for leg in share.legs:
         things = Things(leg, rows, before)
-        if leg.continued:
-            for file in share.opened:
-                for row in _opened(f"{root}/{file.table}/{file.path}", file.table):
-                    things.opened(file.table, row)
+        opened = _opened(root, share.opened) if leg.continued else {}
+        for table, found in opened.items():
+            for place, row in enumerate(_as_dicts(found, table)):
+                things.opened(table, row, place)
         things.replay(log.units(leg.leg))
         things.finish()
+        for table, places in things.lasting.items():
+            rows.again(table, opened[table].take(pa.array(places)), leg)
         around.legs[leg.leg] = things.around
         said += [_said(share.cluster_id, life.leg, LIFE, life) for life in things.lives]
         said += [_said(share.cluster_id, gap.leg, OVER_GAP, gap) for gap in things.over_gap]
@@ -168,16 +170,26 @@ def _said(cluster_id: str, leg: int, how: int, said: Any) -> dict[str, Any]:
     }
 
 
-def _opened(path: str, table: str) -> Iterator[dict[str, Any]]:
-    schema = TABLES[table]
-    names = schema.columns.names
-    own = names[1 : names.index(_BEFORE_LOG[0])]
-    with open_for_reading(path) as source, pq.ParquetFile(source) as file:
-        for batch in file.iter_batches(columns=[*own, *_BEFORE_LOG]):
-            rows = pa.Table.from_batches([batch])
-            if table == "health":  # of partitions there are many, which go their own way
-                rows = rows.filter(pc.is_valid(rows.column("broker")))
-            yield from _with_plain_times(rows).to_pylist()
+def _opened(root: str, files: Iterable[OpenFile]) -> dict[str, pa.Table]:
+    """The rows that were open, by table."""
+    found: dict[str, list[pa.Table]] = {}
+    for file in files:
+        path = f"{root}/{file.table}/{file.path}"
+        with open_for_reading(path) as source, pq.ParquetFile(source) as opened:
+            for group in range(opened.num_row_groups):
+                rows = opened.read_row_group(group)
+                if file.table == "health":  # of partitions there are many, which go their own way
+                    rows = rows.filter(pc.is_valid(rows.column("broker")))
+                found.setdefault(file.table, []).append(rows)
+    return {table: pa.concat_tables(parts) for table, parts in found.items()}
+
+
+def _as_dicts(rows: pa.Table, table: str) -> Iterator[dict[str, Any]]:
+    names = TABLES[table].columns.names
+    wanted = [*names[1 : names.index(_BEFORE_LOG[0])], *_BEFORE_LOG]
+    columns = [column.to_pylist() for column in _with_plain_times(rows.select(wanted)).columns]
+    for values in zip(*columns, strict=True):
+        yield dict(zip(wanted, values, strict=True))
 
 
 def _with_plain_times(rows: pa.Table) -> pa.Table:

@@ -67,13 +67,14 @@ _NUMBER: Final = re.compile("[0-9]{1,9}")
 class _Thing:
     """A thing of a table: its state by the last event, and the row that is open."""
 
-    __slots__ = ("at", "open_at", "row", "state")
+    __slots__ = ("at", "open_at", "place", "row", "state")
 
     def __init__(self) -> None:
         self.state: Row | None = None
         self.at: Moment | None = None  # of the last event, which is not a row yet
         self.row: Row | None = None
         self.open_at: Moment | None = None
+        self.place: int | None = None  # of the row among those that were open, while it is one
 
 
 class Things:
@@ -86,6 +87,7 @@ class Things:
         self.around = LegAround(leg, [], [], {}, [], [], [])
         self.lives: list[Life] = []
         self.over_gap: list[OverGap] = []
+        self.lasting: dict[str, list[int]] = {}  # places of opened rows, by table
         # How things stood where the log broke off, until it is known how they stand behind that.
         self._before = before
         self._things: dict[tuple[str, Key], _Thing] = {}
@@ -96,8 +98,9 @@ class Things:
         self._turns: dict[int, list[Turn]] = {}
         self._of_topics: dict[str, list[Span]] = {}  # min.insync.replicas
 
-    def opened(self, table: str, row: Row) -> None:
-        """A row that was open after the last build."""
+    def opened(self, table: str, row: Row, place: int) -> None:
+        """A row that was open after the last build. If it is after this one too, `lasting` has its
+        place, and nobody hears of it otherwise."""
         start, time = row.pop("valid_from_offset"), row.pop("valid_from_time")
         moment = Moment(start, BEFORE_ALL, start, time, None, None, opened=True)
         match table:
@@ -113,7 +116,9 @@ class Things:
                 self._has_key(row)
             case "features":
                 self._levels[row["feature"]] = row["level"]
-        self._event(moment, table, key_of(table, row), row)
+        key = key_of(table, row)
+        self._event(moment, table, key, row)
+        self._things[table, key].place = place
 
     def replay(self, units: Iterable[Sequence[Logged]]) -> None:
         """All records of the leg, those of a unit together."""
@@ -128,7 +133,10 @@ class Things:
         self._behind_gap()
         for (table, _), thing in self._things.items():
             self._settle(table, thing)
-            if thing.row is not None:
+            if thing.row is not None and thing.place is not None and leg.next_base_offset is None:
+                self.lasting.setdefault(table, []).append(thing.place)
+                self._kept_min_isr(table, thing, None)
+            elif thing.row is not None:
                 self._closed(table, thing, None)
         for broker, turns in self._turns.items():
             for begun, over in spans(turns):
@@ -251,6 +259,8 @@ class Things:
             if thing.row is not None:
                 self._closed(table, thing, thing.at)
             thing.row, thing.open_at = thing.state, thing.at
+            if not thing.at.opened:
+                thing.place = None
         thing.at = None
 
     def _closed(self, table: str, thing: _Thing, by: Moment | None) -> None:
@@ -259,7 +269,11 @@ class Things:
         assert start is not None
         end = None if by is None else (by.at_offset, by.at_time)
         self.rows.valid(table, row, self.leg, (start.at_offset, start.at_time), end)
-        if table == "configs" and row["name"] == MIN_ISR:
+        self._kept_min_isr(table, thing, end)
+
+    def _kept_min_isr(self, table: str, thing: _Thing, end: tuple[int, int | None] | None) -> None:
+        row, start = thing.row, thing.open_at
+        if table == "configs" and row is not None and start is not None and row["name"] == MIN_ISR:
             self._set_min_isr(row, start, end)
 
     def _config(

@@ -16,7 +16,14 @@ from kraftline.lake.files import Added
 from kraftline.spark.history.exchange import OpenFile, RecordFile
 from kraftline.spark.history.moments import Leg
 from kraftline.spark.history.out import added_by_table
-from kraftline.spark.history.partition_tasks import Passed, pass_on, write_partitions
+from kraftline.spark.history.partition_tasks import (
+    NOTHING_PASSED,
+    Passed,
+    Passing,
+    pass_on,
+    passing,
+    write_partitions,
+)
 from kraftline.spark.history.thing_tasks import write_things
 from kraftline.spark.history.things import OPENED
 
@@ -30,19 +37,21 @@ def write_history(
     records: Sequence[RecordFile],
     legs: pa.Table,
     opened: Sequence[OpenFile] = (),
+    heard: pa.Table | None = None,
 ) -> dict[str, list[Added]]:
     """Write every history table, `health` and `changes` for the clusters in `legs`; the files of
     each, which nobody sees yet.
 
     `records` are newly staged; of a leg that goes on they must begin with the Begin of a
     transaction that was open when it was built last. `opened` rows come out again, closed or still
-    open.
+    open. `heard` are the news in what was staged, where these were listened for.
     """
     by_cluster = _legs(legs)
-    with _ahead(spark, root, records, by_cluster, opened) as passed:
+    by = passing(spark, root, records, by_cluster, opened, heard)
+    with _ahead(spark, root, records, by_cluster, opened, by) as passed:
         found = write_things(spark, root, records, by_cluster, opened)
         added = added_by_table(found.wrote)
-        written = write_partitions(spark, root, records, by_cluster, opened, found, passed())
+        written = write_partitions(spark, root, records, by_cluster, opened, found, by, passed)
     for table, files in added_by_table(written).items():
         added.setdefault(table, []).extend(files)
     return {name: added.get(name, []) for name in (*OPENED, "partitions", "changes")}
@@ -55,17 +64,18 @@ def _ahead(
     records: Sequence[RecordFile],
     legs: Mapping[str, Sequence[Leg]],
     opened: Sequence[OpenFile],
-) -> Iterator[Callable[[], Passed | None]]:
+    by: Passing | None,
+) -> Iterator[Callable[[], Passed]]:
     """Pass rows on while others are at work: the things of a cluster are one task, which leaves
     most of a machine idle."""
-    if not opened:
-        yield lambda: None
+    if by is None:
+        yield lambda: NOTHING_PASSED
         return
     pool = ThreadPoolExecutor(1)
     try:
         # With the tags of this thread's jobs, by which they are cancelled.
         begin = inheritable_thread_target(spark)(pass_on)
-        passed: Future[Passed | None] = pool.submit(begin, spark, root, records, legs, opened)
+        passed: Future[Passed] = pool.submit(begin, spark, root, records, legs, opened, by)
         yield passed.result
     finally:
         pool.shutdown(wait=False, cancel_futures=True)

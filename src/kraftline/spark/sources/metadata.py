@@ -28,6 +28,7 @@ from kraftline.spark.sources.segment_logs import on_disk
 from kraftline.spark.sources.segment_reading import OnDamage
 from kraftline.spark.sources.segments import log_damage, raise_damage
 from kraftline.spark.sources.splits import Bounds, Piece, plan_splits
+from kraftline.spark.workers import settle
 from kraftline.storage.segment import Damage, SegmentReader, TailKind
 
 if TYPE_CHECKING:
@@ -138,6 +139,7 @@ def read_split(
                     _tell(found, piece, on_damage)
                 else:
                     yield found
+    settle()
 
 
 def _runs(piece: Piece) -> Iterator[tuple[int, bytes | Damage]]:

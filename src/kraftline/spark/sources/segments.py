@@ -27,6 +27,7 @@ from kraftline.spark.sources.segment_logs import PartitionLog, find_logs
 from kraftline.spark.sources.segment_options import SegmentOptions, parse_options
 from kraftline.spark.sources.segment_reading import OnDamage, runs_of
 from kraftline.spark.sources.splits import Bounds, Piece, Split, piece_of, plan_splits
+from kraftline.spark.workers import settle
 from kraftline.storage.segment import Damage
 
 if TYPE_CHECKING:
@@ -134,6 +135,7 @@ def read_split(
     columns = Columns(schema, typed)
     on_damage = log_damage if options.skip_damage else raise_damage
     yield from _large_enough(_batches(partition.pieces, columns, on_damage))
+    settle()
 
 
 def _batches(
