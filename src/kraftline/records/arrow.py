@@ -57,6 +57,7 @@ _PLAIN = {
     "is_control": (kernel.B_CONTROL, 0),
     "position": (kernel.B_POSITION, 8),
 }
+_KINDS = dict(zip(SCHEMA.names, SCHEMA.types, strict=True))
 _MAX_BINARY = 0x7FFFFFFF
 _LEAST = 7  # bytes of a record without key and value
 
@@ -236,7 +237,7 @@ class _Arena:
         totals = self.totals
         if name in ("key", "value"):
             nulls = totals[kernel.NULL_KEYS if name == "key" else kernel.NULL_VALUES]
-            return self._bytes(pa.binary(), name.upper(), self.count, nulls)
+            return self._bytes(_KINDS[name], name.upper(), self.count, nulls)
         if name == "headers":
             count = totals[kernel.HEADERS]
             keys = self._bytes(pa.string(), "HEADER_KEY", count, 0)
@@ -244,11 +245,10 @@ class _Arena:
             values = self._bytes(pa.binary(), "HEADER_VALUE", count, nulls)
             entries = pa.StructArray.from_arrays([_readable(keys), values], fields=list(_HEADER))
             starts = self._slice(kernel.B_HEADER_STARTS, 4 * (self.count + 1))
-            kind = SCHEMA.field("headers").type
-            return pa.Array.from_buffers(kind, self.count, [None, starts], 0, 0, [entries])
+            return pa.Array.from_buffers(_KINDS[name], self.count, [None, starts], 0, 0, [entries])
         place, width = _PLAIN[name]
         data = self._slice(place, width * self.count if width else (self.count + 7) // 8)
-        return pa.Array.from_buffers(SCHEMA.field(name).type, self.count, [None, data], 0)
+        return pa.Array.from_buffers(_KINDS[name], self.count, [None, data], 0)
 
     def _bytes(self, kind: pa.DataType, name: str, count: int, nulls: int) -> pa.Array:
         valid = None

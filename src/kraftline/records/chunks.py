@@ -91,10 +91,11 @@ def _chunks(
     """Read the file; what is cut at the end of one chunk starts the next."""
     position, rest, done = start, b"", False
     while not done:
-        memory = spare.pop() if spare else bytearray(size)
-        if len(memory) <= len(rest):
-            memory = bytearray(2 * len(rest))
-        view = memoryview(memory)
+        room = max(size, 2 * len(rest))
+        memory = spare.pop() if spare else bytearray(room)
+        if len(memory) < room:
+            memory = bytearray(room)
+        view = memoryview(memory)[:room]
         view[: len(rest)] = rest
         have = len(rest)
         while True:
@@ -104,7 +105,7 @@ def _chunks(
                 break
             # The first batch is larger than the buffer. Doubling it goes no further than the
             # file does, whatever length the batch claims.
-            grown = bytearray(2 * len(memory))
+            grown = bytearray(2 * len(view))
             grown[:have] = view[:have]
             memory, view = grown, memoryview(grown)
         if why in (kernel.BAD_LENGTH, kernel.BAD_MAGIC):
@@ -112,6 +113,8 @@ def _chunks(
         if done:
             whole = have
         rest = bytes(view[whole:have])
+        if position == start and _is_compressed(view[:whole]):
+            size //= 2  # it grows: what comes of it should find room in the cache as well
         if whole:
             yield Chunk(memory, whole, position)
         position += whole
@@ -137,6 +140,11 @@ def _whole(view: memoryview, have: int) -> tuple[int, int]:
     while why == kernel.TABLE_FULL:
         _, at, why = kernel.scan(view, at, have, 0, table)
     return at, why
+
+
+def _is_compressed(batches: memoryview) -> bool:
+    """Whether the first of them is."""
+    return len(batches) > 22 and batches[16] == 2 and bool(batches[22] & 7)
 
 
 class _Problem(NamedTuple):

@@ -166,11 +166,10 @@ def _open(
     used = plain = row = 0
     stride, end = kernel.STRIDE, at
     value = google_crc32c.value
-    stop = rows * stride
     fields = (kernel.POSITION, kernel.SIZE, kernel.MAGIC, kernel.ATTRIBUTES, kernel.CRC)
-    columns = list(zip(*(table[field:stop:stride] for field in fields), strict=True))
     while row < rows:
-        place, size, magic, attributes, stored = columns[row]
+        t = row * stride
+        place, size, magic, attributes, stored = (table[t + field] for field in fields)
         start = place - position
         if used + plain >= budget:
             end = start
