@@ -11,7 +11,7 @@ import pytest
 
 from kraftline.controller.partition_changes import Circumstances, Election, partition_change
 from kraftline.metadata.features import from_level
-from kraftline.metadata.partition import PartitionRegistration
+from kraftline.metadata.partition import PartitionRegistration, Unusual
 from kraftline.schema.jsonform import to_json
 from kraftline.schema.metadata.partition_change_record import PartitionChangeRecord
 from kraftline.schema.uuids import Uuid
@@ -37,11 +37,13 @@ def _change(asked: dict[str, Any]) -> tuple[PartitionChangeRecord, int] | None:
         leader=asked["leader"],
         leader_epoch=3,
         partition_epoch=4,
-        leader_recovery_state=asked["recovery"],
-        removing_replicas=tuple(asked["removing"]),
-        adding_replicas=tuple(asked["adding"]),
-        elr=tuple(asked["elr"]),
-        last_known_elr=tuple(asked["lastKnownElr"]),
+        unusual=Unusual(
+            leader_recovery_state=asked["recovery"],
+            removing_replicas=tuple(asked["removing"]),
+            adding_replicas=tuple(asked["adding"]),
+            elr=tuple(asked["elr"]),
+            last_known_elr=tuple(asked["lastKnownElr"]),
+        ),
     )
     around = Circumstances(
         version=from_level(asked["level"]),

@@ -12,6 +12,7 @@ from kraftline.metadata.partition import (
     RECOVERING,
     UNASSIGNED,
     PartitionRegistration,
+    Unusual,
     from_record,
 )
 from kraftline.schema.metadata import PartitionChangeRecord, PartitionRecord
@@ -26,10 +27,7 @@ BEFORE = PartitionRegistration(
     leader=1,
     leader_epoch=5,
     partition_epoch=8,
-    removing_replicas=(3,),
-    adding_replicas=(2,),
-    elr=(3,),
-    last_known_elr=(2,),
+    unusual=Unusual(removing_replicas=(3,), adding_replicas=(2,), elr=(3,), last_known_elr=(2,)),
 )
 
 

@@ -12,7 +12,7 @@ from kraftline.metadata.image.acls import Acl
 from kraftline.metadata.image.configs import ConfigResource
 from kraftline.metadata.image.delegation_tokens import DelegationToken
 from kraftline.metadata.image.scram import ScramCredential
-from kraftline.metadata.partition import LOST, UNASSIGNED, PartitionRegistration
+from kraftline.metadata.partition import LOST, UNASSIGNED, PartitionRegistration, Unusual
 from kraftline.metadata.registrations import (
     BrokerRegistration,
     ControllerRegistration,
@@ -39,8 +39,13 @@ HEALTHY = PartitionRegistration((2, 5, 1), (A, B, C), (2, 5, 1), 2, 7, 9)
 ALONE = PartitionRegistration((2,), (A,), (2,), 2, 7, 9)
 
 
+def become(before: PartitionRegistration, **now: object) -> PartitionRegistration:
+    unusual = {name: now.pop(name) for name in Unusual.__struct_fields__ if name in now}
+    return replace(before, **now, unusual=replace(before.unusual, **unusual))
+
+
 def said(before: PartitionRegistration, why: words.Why | None = None, **now: object) -> list[str]:
-    after = replace(before, **now)
+    after = become(before, **now)
     found = words.partition_changes("orders", 3, before, after, *([why] if why else []))
     assert all(change.topic == "orders" and change.partition == 3 for change in found)
     return [f"{change.kind}: {change.text}" for change in found]
@@ -83,7 +88,7 @@ def test_an_unclean_election() -> None:
         "records may be lost",
         "isr.changed: ISR of orders-3 changed: 2 left, 5 joined; in sync: 5",
     ]
-    assert said(replace(HEALTHY, leader_recovery_state=1), leader_recovery_state=0) == [
+    assert said(become(HEALTHY, leader_recovery_state=1), leader_recovery_state=0) == [
         "leader.recovered: orders-3 has recovered from its unclean election"
     ]
 
@@ -121,7 +126,7 @@ def test_a_reassignment_from_start_to_end() -> None:
         "reassignment.started: reassignment of orders-3 started: [2, 5, 1] -> [2, 5, 4] "
         "(adding 4, removing 1)"
     ]
-    under_way = replace(HEALTHY, **moving)
+    under_way = become(HEALTHY, **moving)
     assert said(under_way, adding_replicas=()) == [
         "reassignment.progressed: reassignment of orders-3 went on: replicas [2, 5, 1, 4] -> "
         "[2, 5, 1, 4], still removing 1"
@@ -152,7 +157,7 @@ def test_who_may_lead_though_out_of_sync() -> None:
     assert said(HEALTHY, elr=(5,)) == [
         "elr.changed: broker 5 is out of sync but eligible to lead orders-3 (ELR was none)"
     ]
-    assert said(replace(HEALTHY, elr=(5,)), elr=()) == [
+    assert said(become(HEALTHY, elr=(5,)), elr=()) == [
         "elr.changed: nobody outside the ISR is eligible to lead orders-3 any more"
     ]
     assert said(HEALTHY, last_known_elr=(2,)) == [

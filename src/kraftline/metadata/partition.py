@@ -39,6 +39,19 @@ _directories: dict[Directories, Directories] = {}
 _directory: dict[Uuid, Uuid] = {}
 
 
+class Unusual(msgspec.Struct, frozen=True, gc=False, repr_omit_defaults=True):
+    """What few partitions have anything of, and most share the one that has nothing."""
+
+    leader_recovery_state: int = RECOVERED
+    removing_replicas: Replicas = ()
+    adding_replicas: Replicas = ()
+    elr: Replicas = ()
+    last_known_elr: Replicas = ()
+
+
+USUAL: Final = Unusual()
+
+
 class PartitionRegistration(msgspec.Struct, frozen=True, gc=False, repr_omit_defaults=True):
     """One partition. `directories` has one entry for each replica, in the same order."""
 
@@ -48,11 +61,27 @@ class PartitionRegistration(msgspec.Struct, frozen=True, gc=False, repr_omit_def
     leader: int
     leader_epoch: int
     partition_epoch: int
-    leader_recovery_state: int = RECOVERED
-    removing_replicas: Replicas = ()
-    adding_replicas: Replicas = ()
-    elr: Replicas = ()
-    last_known_elr: Replicas = ()
+    unusual: Unusual = USUAL
+
+    @property
+    def leader_recovery_state(self) -> int:
+        return self.unusual.leader_recovery_state
+
+    @property
+    def removing_replicas(self) -> Replicas:
+        return self.unusual.removing_replicas
+
+    @property
+    def adding_replicas(self) -> Replicas:
+        return self.unusual.adding_replicas
+
+    @property
+    def elr(self) -> Replicas:
+        return self.unusual.elr
+
+    @property
+    def last_known_elr(self) -> Replicas:
+        return self.unusual.last_known_elr
 
     @property
     def has_preferred_leader(self) -> bool:
@@ -75,13 +104,16 @@ class PartitionRegistration(msgspec.Struct, frozen=True, gc=False, repr_omit_def
         leader, leader_epoch = change.leader, self.leader_epoch + 1
         if leader == NO_LEADER_CHANGE:
             leader, leader_epoch = self.leader, leader_epoch - 1
-        state = change.leader_recovery_state
-        if state == _NO_STATE_CHANGE:
-            state = self.leader_recovery_state
-        elif state != RECOVERED and state != RECOVERING:
-            raise ReplayError(f"Value {state} is not a valid leader recovery state", record=change)
-        isr, removing, adding = change.isr, change.removing_replicas, change.adding_replicas
-        elr, last_known = change.eligible_leader_replicas, change.last_known_elr
+        unusual = self.unusual
+        if (
+            change.leader_recovery_state != _NO_STATE_CHANGE
+            or change.removing_replicas is not None
+            or change.adding_replicas is not None
+            or change.eligible_leader_replicas is not None
+            or change.last_known_elr is not None
+        ):
+            unusual = _merged(unusual, change)
+        isr = change.isr
         return PartitionRegistration(
             replicas,
             directories,
@@ -89,17 +121,17 @@ class PartitionRegistration(msgspec.Struct, frozen=True, gc=False, repr_omit_def
             leader,
             leader_epoch,
             self.partition_epoch + 1,
-            state,
-            self.removing_replicas if removing is None else shared(removing),
-            self.adding_replicas if adding is None else shared(adding),
-            self.elr if elr is None else shared(elr),
-            self.last_known_elr if last_known is None else shared(last_known),
+            unusual,
         )
 
     def without_elr(self) -> PartitionRegistration:
         """Both lists emptied, which is a change like any other."""
+        before = self.unusual
+        unusual = unusually(
+            before.leader_recovery_state, before.removing_replicas, before.adding_replicas
+        )
         return msgspec.structs.replace(
-            self, elr=(), last_known_elr=(), partition_epoch=self.partition_epoch + 1
+            self, unusual=unusual, partition_epoch=self.partition_epoch + 1
         )
 
     def to_record(self, topic_id: Uuid, partition: int, options: WriteOptions) -> PartitionRecord:
@@ -141,6 +173,9 @@ def from_record(record: PartitionRecord) -> PartitionRegistration:
         raise _lengths(record)
     removing, adding = record.removing_replicas, record.adding_replicas
     elr, last_known = record.eligible_leader_replicas, record.last_known_elr
+    unusual = USUAL
+    if state or removing or adding or elr or last_known:
+        unusual = unusually(state, removing, adding, elr or (), last_known or ())
     return PartitionRegistration(
         replicas,
         directories,
@@ -148,11 +183,38 @@ def from_record(record: PartitionRecord) -> PartitionRegistration:
         record.leader,
         record.leader_epoch,
         record.partition_epoch,
+        unusual,
+    )
+
+
+def unusually(
+    leader_recovery_state: int = RECOVERED,
+    removing: Replicas = (),
+    adding: Replicas = (),
+    elr: Replicas = (),
+    last_known_elr: Replicas = (),
+) -> Unusual:
+    """The one object where there is nothing unusual."""
+    lists = (removing, adding, elr, last_known_elr)
+    if leader_recovery_state == RECOVERED and not any(lists):
+        return USUAL
+    return Unusual(leader_recovery_state, *map(shared, lists))
+
+
+def _merged(before: Unusual, change: PartitionChangeRecord) -> Unusual:
+    state = change.leader_recovery_state
+    if state == _NO_STATE_CHANGE:
+        state = before.leader_recovery_state
+    elif state != RECOVERED and state != RECOVERING:
+        raise ReplayError(f"Value {state} is not a valid leader recovery state", record=change)
+    removing, adding = change.removing_replicas, change.adding_replicas
+    elr, last_known = change.eligible_leader_replicas, change.last_known_elr
+    return unusually(
         state,
-        shared(removing) if removing else (),
-        shared(adding) if adding else (),
-        shared(elr) if elr else (),
-        shared(last_known) if last_known else (),
+        before.removing_replicas if removing is None else removing,
+        before.adding_replicas if adding is None else adding,
+        before.elr if elr is None else elr,
+        before.last_known_elr if last_known is None else last_known,
     )
 
 

@@ -11,7 +11,7 @@ import msgspec
 from kraftline.metadata.faults import ReplayError
 from kraftline.metadata.image.local_changes import LocalChanges, add_local_changes
 from kraftline.metadata.image.partitions import Partitions, changed, in_rows
-from kraftline.metadata.partition import RECOVERING, PartitionRegistration, from_record
+from kraftline.metadata.partition import RECOVERING, USUAL, PartitionRegistration, from_record
 from kraftline.metadata.write_options import Versioned, WriteOptions
 from kraftline.schema.metadata.partition_change_record import PartitionChangeRecord
 from kraftline.schema.metadata.partition_record import PartitionRecord
@@ -99,7 +99,7 @@ class TopicDelta(msgspec.Struct, gc=False):
                     f"Unable to find partition {record.topic_id}:{partition}", record=record
                 )
         after = before.merge(record)
-        if before.elr or record.leader_recovery_state == RECOVERING:
+        if before.unusual is not USUAL or record.leader_recovery_state == RECOVERING:
             self._count_election(partition, before, record)
         changes[partition] = after
 

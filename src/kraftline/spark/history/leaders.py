@@ -7,7 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from kraftline.metadata.partition import MIGRATING, NO_LEADER, RECOVERING, PartitionRegistration
+from kraftline.metadata.partition import (
+    MIGRATING,
+    NO_LEADER,
+    RECOVERING,
+    PartitionRegistration,
+    unusually,
+)
 from kraftline.metadata.words import Change, partition_changes
 from kraftline.spark.history.lists import Ints, firsts_of, interned
 from kraftline.spark.history.marks import CAUSE, TOPIC, Filling, Told, mark
@@ -69,9 +75,10 @@ def _said(*flags: int) -> list[Change]:
     others = (was,) if is_replica else ()
     best = (now if is_best else _NO_BROKER, *others)
     before = PartitionRegistration(
-        (was if was_best else _NO_BROKER,), (MIGRATING,), (), was, 0, 0, was_state
+        (was if was_best else _NO_BROKER,), (MIGRATING,), (), was, 0, 0, unusually(was_state)
     )
-    after = PartitionRegistration(best, (MIGRATING,) * len(best), (), now, elected, 0, state)
+    where = (MIGRATING,) * len(best)
+    after = PartitionRegistration(best, where, (), now, elected, 0, unusually(state))
     changes = partition_changes(
         TOPIC, 0, before, after, lambda broker, back, where: CAUSE if caused else None
     )

@@ -15,6 +15,7 @@ from kraftline.metadata.partition import (
     RECOVERING,
     UNASSIGNED,
     PartitionRegistration,
+    unusually,
 )
 from kraftline.metadata.words import Change, partition_changes
 from kraftline.schema.uuids import Uuid
@@ -95,9 +96,5 @@ def registration(
         int(steps.leader[step]),
         leader_epoch,
         partition_epoch,
-        state,
-        removing,
-        adding,
-        elr,
-        last,
+        unusually(state, removing, adding, elr, last),
     )
