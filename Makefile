@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 FIXTURE := tests/fixtures/metadata_4_3/data
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser demo test soak lint bench oracle fixtures clean
+.PHONY: help setup browser kcat demo test soak lint bench oracle fixtures clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -33,6 +33,14 @@ browser:  # Chromium for the tests of the report, where it can be had
 	      chromium chromium-driver fonts-dejavu-core >/dev/null; } || \
 	  echo "no Chromium here: the report is not tested in a browser"
 
+kcat:  # for the tests of clients, where it can be had
+	@command -v kcat >/dev/null || \
+	  { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	    echo "installing kcat for the tests of clients" && apt-get update -qq && \
+	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends kcat \
+	      >/dev/null; } || \
+	  echo "no kcat here: its tests are skipped"
+
 demo: setup  ## a real cluster's bad day: its history, three answers, a report
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" sh tools/demo.sh
 
@@ -42,7 +50,7 @@ lint: setup  ## ruff, mypy --strict, import contracts
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
-test: lint browser  ## every kind of proof, few rounds (at most 15 minutes)
+test: lint browser kcat  ## every kind of proof, few rounds (at most 15 minutes)
 	$(VENV)/bin/pytest -n 2 --dist loadscope --no-loadscope-reorder
 
 soak: setup  ## the full counts; results go to docs/soak.md
