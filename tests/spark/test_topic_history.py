@@ -12,6 +12,9 @@ from pyspark.sql import SparkSession
 from kraftline.records.framing import batches
 from kraftline.records.record import Record
 from kraftline.records.write import build_batch
+from kraftline.spark.inputs import find_inputs, of_clusters
+from kraftline.spark.survey import survey
+from kraftline.spark.topics import lag
 from tests.fixture_files import FIXTURES
 from tests.spark.building import SEGMENT, build_lake, rows
 
@@ -90,6 +93,54 @@ def test_commits_that_were_compacted_away_stay_and_new_ones_follow(
     ended = sorted(row["valid_to_offset"] for row in after if (row["valid_to_offset"] or 0) >= end)
     assert ended == [end, end + 1]
     assert rows(lake, "groups") == before["groups"]
+
+
+def test_lag_of_new_commits_is_that_of_one_run(
+    spark: SparkSession, nodes: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lag, "_MUCH", 0)
+    node, lake, whole = nodes[0], tmp_path / "lake", tmp_path / "whole"
+    build_lake(spark, whole, node)
+    log = node / "__consumer_offsets-0" / SEGMENT
+    data, ends = log.read_bytes(), [0]
+    for batch in batches(data):
+        ends.append(ends[-1] + batch.size_in_bytes)
+    log.write_bytes(data[: ends[len(ends) // 2]])
+    build_lake(spark, lake, node)
+    assert len(rows(lake, "group_offsets")) < len(rows(whole, "group_offsets"))
+    log.write_bytes(data)
+    build_lake(spark, lake, node)
+    assert rows(lake, "group_offsets") == rows(whole, "group_offsets")
+
+
+def test_segments_before_all_that_is_wanted_are_not_read(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    folder = tmp_path / "orders-0"
+    folder.mkdir()
+    times = {0: (1000, 3000, 2000), 30: (3000, 4000), 50: (5000, 6000)}
+    for base, each in times.items():
+        found = [
+            build_batch([Record(base + 10 * at + i, time, None, b"v") for i in range(10)])
+            for at, time in enumerate(each)
+        ]
+        (folder / f"{base:020}.log").write_bytes(b"".join(found))
+    files = of_clusters(find_inputs([str(tmp_path)]), "c")
+    surveyed = survey(spark, files, {})
+    key = ("c", "orders", 0)
+
+    def ends(wanted: lag.Wanted | None) -> list[tuple[int, int]]:
+        found = lag.log_ends(spark, files, surveyed, wanted).select("time", "end_offset").collect()
+        return sorted((time, end) for time, end in found if time > 0)
+
+    batchwise = [(1000, 10), (2000, 30), (3000, 20), (3000, 40), (4000, 50), (5000, 60), (6000, 70)]
+    assert ends(None) == ends({key: 0}) == ends({key: 2999}) == batchwise
+    (folder / f"{0:020}.log").unlink()
+    assert ends({key: 3000}) == [(3000, 30), *batchwise[3:]]
+    (folder / f"{30:020}.log").unlink()
+    assert ends({key: 4500}) == [(3000, 30), (4000, 50), *batchwise[5:]]
+    (folder / f"{50:020}.log").unlink()
+    assert ends({}) == [(3000, 30), (4000, 50), (6000, 70)]
 
 
 @pytest.mark.soak

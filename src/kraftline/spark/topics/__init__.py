@@ -14,7 +14,7 @@ from kraftline.spark.inputs import InputFile, InputKind
 from kraftline.spark.survey import SurveyRow
 from kraftline.spark.topics.coordinator import coordinator_records
 from kraftline.spark.topics.groups import groups
-from kraftline.spark.topics.lag import group_offsets, log_ends
+from kraftline.spark.topics.lag import group_offsets
 from kraftline.spark.topics.sizes import topic_sizes
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ def topic_tables(
     if coordinated:
         records = coordinator_records(spark, coordinated)
         consumed = [file for file in segments if file.topic != OFFSETS_TOPIC and file.size]
-        ends = log_ends(spark, consumed)
         tables[GROUPS.name] = groups(records, known.groups, known.reached(spark))
-        tables[GROUP_OFFSETS.name] = group_offsets(records, ends, known.group_offsets)
+        tables[GROUP_OFFSETS.name] = group_offsets(
+            spark, records, known.group_offsets, consumed, surveyed
+        )
     return tables

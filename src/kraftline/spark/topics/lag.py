@@ -1,14 +1,15 @@
 """`group_offsets`: what each group had committed, from when to when, and how far behind it was.
 
 How far a log reached when an offset was committed is known where its segments are: by the times
-in its batch headers.
+in its batch headers. Segments that are older than all commits of which it is not known yet are not
+read again: the survey has told where they end.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,7 @@ from kraftline.records.framing import as_view
 from kraftline.records.kernel import active as kernel
 from kraftline.spark.inputs import InputFile
 from kraftline.spark.sources.segment_logs import on_disk
+from kraftline.spark.survey import RUN, SurveyRow
 from kraftline.spark.tasks import shared_out
 from kraftline.spark.topics.groups import closed_by_next, with_known
 from kraftline.storage.segment import Damage, SegmentReader
@@ -41,11 +43,23 @@ _ENDS_SCHEMA: Final = pa.schema(
     ]
 )
 _PARTITION: Final = ("cluster_id", "topic", "partition")
+_MUCH: Final = 64 * 1024 * 1024  # bytes that take longer to read than to ask which are needed
+
+Surveyed: TypeAlias = Mapping[str, Sequence[SurveyRow]]
+Key: TypeAlias = tuple[str | None, str | None, int]  # cluster, topic, partition
+# The first time (ms) at which something is to be known of a partition's log.
+Wanted: TypeAlias = Mapping[Key, int]
 
 
-def group_offsets(records: DataFrame, ends: DataFrame, known: DataFrame | None) -> DataFrame:
+def group_offsets(
+    spark: SparkSession,
+    records: DataFrame,
+    known: DataFrame | None,
+    segments: Sequence[InputFile],
+    surveyed: Surveyed,
+) -> DataFrame:
     """Columns as in the lake, of which `known` are the rows. A record without a value says that the
-    offset is gone."""
+    offset is gone. `segments` are those of topics that are consumed."""
     commits = records.where(F.col("key_type").isin(*_COMMITS)).select(
         "cluster_id",
         "group",
@@ -60,13 +74,23 @@ def group_offsets(records: DataFrame, ends: DataFrame, known: DataFrame | None) 
         "timestamp",
     )
     rows = closed_by_next(with_known(commits, known, _KEYS, _SAID), _KEYS, _SAID)
+    wanted = None
     if known is not None:
         # The segments that said how far a log reached may be gone by now.
         said = known.select(*_KEYS, "valid_from_offset", F.col("log_end_offset").alias("was_said"))
         rows = rows.join(said, [*_KEYS, "valid_from_offset"], "left")
+        if sum(file.size for file in segments) > _MUCH:
+            wanted = _wanted(rows)
     else:
         rows = rows.withColumn("was_said", F.lit(None).cast("bigint"))
+    ends = log_ends(spark, segments, surveyed, wanted)
     return _with_lag(rows, ends).select(*GROUP_OFFSETS.columns.names)
+
+
+def _wanted(rows: DataFrame) -> Wanted:
+    first = F.min(F.unix_millis("commit_time")).alias("time")
+    found = rows.where("was_said IS NULL").groupBy(*_PARTITION).agg(first).where("time IS NOT NULL")
+    return {(cluster, topic, at): time for cluster, topic, at, time in found.collect()}
 
 
 _KEYS: Final = ("cluster_id", "group", "topic", "partition")
@@ -86,18 +110,32 @@ def _with_lag(commits: DataFrame, ends: DataFrame) -> DataFrame:
     return known.where("valid_from_offset IS NOT NULL").withColumn("lag", lag)
 
 
-def log_ends(spark: SparkSession, segments: Sequence[InputFile]) -> DataFrame:
+def log_ends(
+    spark: SparkSession,
+    segments: Sequence[InputFile],
+    surveyed: Surveyed,
+    wanted: Wanted | None = None,
+) -> DataFrame:
     """How far each partition's log reached at which time (ms): a row per batch and copy, and one
-    for the time before the first of them."""
-    if not segments:
-        return spark.createDataFrame([], _LOG_ENDS)
-    starts: dict[tuple[str | None, str | None, int], int] = {}
+    for the time before the first of them. Of segments before all that is `wanted`, a row says it.
+    """
+    starts: dict[Key, int] = {}
+    told: list[tuple[str | None, str | None, int, int, int | None]] = []
+    unread: list[InputFile] = []
     for file in segments:
         key = (file.cluster_id, file.topic, file.partition)
         starts[key] = min(file.offset, starts.get(key, file.offset))
-    before = spark.createDataFrame(
-        [(*key, _BEFORE, start) for key, start in starts.items()], _LOG_ENDS
-    )
+        runs = [row for row in surveyed.get(file.path, ()) if row.what == RUN]
+        if wanted is None or any(row.max_time > wanted.get(key, row.max_time) for row in runs):
+            unread.append(file)
+        else:
+            told += [(*key, row.max_time, row.to_offset) for row in runs]
+    told += [(*key, _BEFORE, start) for key, start in starts.items()]
+    known = spark.createDataFrame(told, _LOG_ENDS)
+    return known.unionByName(_read_ends(spark, unread)) if unread else known
+
+
+def _read_ends(spark: SparkSession, segments: Sequence[InputFile]) -> DataFrame:
     slots = spark.sparkContext.defaultParallelism
     work = shared_out(segments, lambda file: file.size + 4096, 4 * slots)
 
@@ -107,8 +145,7 @@ def log_ends(spark: SparkSession, segments: Sequence[InputFile]) -> DataFrame:
                 for file in work[number]:
                     yield from _ends_of(file)
 
-    read_ends = spark.range(0, len(work), 1, len(work)).mapInArrow(read, _LOG_ENDS)
-    return read_ends.unionByName(before)
+    return spark.range(0, len(work), 1, len(work)).mapInArrow(read, _LOG_ENDS)
 
 
 def _ends_of(file: InputFile) -> Iterator[pa.RecordBatch]:
