@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import threading
+import time
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,7 @@ from kraftline.schema.api.delete_topics import DeleteTopicsRequest, DeleteTopics
 from kraftline.schema.api.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 from kraftline.schema.api.fetch import FetchResponse
 from kraftline.schema.api.produce import ProduceResponse
+from kraftline.storage.log import PartitionLog
 from tests.broker.running import Running, create_topic, running
 from tests.broker.stories import batch, fetch, produce, wanted
 from tests.broker.talking import Talk
@@ -97,7 +99,18 @@ def known_directory(node: Running, topic: Topic) -> object:
     return partition.directory(node.node.node_id)
 
 
-def test_a_replica_moves_while_records_come_in(tmp_path: Path) -> None:
+@pytest.mark.parametrize("disk", ["quick", "slow"])
+def test_a_replica_moves_while_records_come_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, disk: str
+) -> None:
+    if disk == "slow":
+        quickly = PartitionLog.flush
+
+        def slowly(log: PartitionLog) -> int:
+            time.sleep(0.2)  # records come in meanwhile, more than are moved while all wait
+            return quickly(log)
+
+        monkeypatch.setattr(PartitionLog, "flush", slowly)
     name, sent = "moving", 0
     stop = threading.Event()
     with running(tmp_path, two(tmp_path)) as node:

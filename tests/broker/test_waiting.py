@@ -70,7 +70,7 @@ def produced(talk: Talk, request: ProduceRequest, version: int = 9) -> Partition
 
 
 def until(done: Callable[[], bool]) -> None:
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while not done():
         assert time.monotonic() < end
         time.sleep(0.005)

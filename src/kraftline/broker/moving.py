@@ -160,8 +160,14 @@ class Moves:
         return move.is_wanted and here is move.partition and not here.is_offline
 
     def _copy(self, move: Move) -> None:
-        """Until little is left; in a thread."""
+        """Until little is left; in a thread. A flush of all that takes so long that much may have
+        come in meanwhile: what is left is what came in while that was copied."""
         future = move.begin() if move.future is None else move.future
+        self._copy_most(move)
+        future.flush()
+        self._copy_most(move)
+
+    def _copy_most(self, move: Move) -> None:
         while self._is_wanted(move) and move.rest() > _REST:
             began = time.monotonic()
             count = move.copy(_CHUNK)
@@ -169,7 +175,6 @@ class Moves:
             spare = due - (time.monotonic() - began)
             if spare > 0:
                 time.sleep(min(spare, 1))
-        future.flush()
 
     def _swap(self, move: Move) -> bool:
         """The last step, in the event loop: False where there is more to copy than that."""
