@@ -277,3 +277,14 @@ def test_what_is_not_of_kafka_is_refused_with_advice(tmp_path: Path) -> None:
         detect(tmp_path)
     with pytest.raises(NotKafka, match="no such"):
         detect(tmp_path / "gone")
+
+
+def test_names_like_partitions_alone_make_no_log_directory(tmp_path: Path) -> None:
+    (tmp_path / "dbus-1").mkdir()
+    (tmp_path / "dbus-1" / "session.conf").touch()
+    (tmp_path / "java-17").touch()
+    with pytest.raises(NotKafka, match="not a directory of Kafka's"):
+        detect(tmp_path)
+    (tmp_path / "orders-0").mkdir()
+    (tmp_path / "orders-0" / "leader-epoch-checkpoint").touch()
+    assert detect(tmp_path) is PathKind.LOG_DIRECTORY

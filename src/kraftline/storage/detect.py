@@ -55,6 +55,8 @@ _BY_FILE_KIND = {
     FileKind.TXN_INDEX: PathKind.TXN_INDEX,
     FileKind.PRODUCER_SNAPSHOT: PathKind.PRODUCER_SNAPSHOT,
 }
+_OF_LOG_DIRECTORY = {meta_properties.NAME, BOOTSTRAP, *checkpoints.OFFSET_CHECKPOINTS}
+_OF_PARTITION = {partition_metadata.NAME, checkpoints.LEADER_EPOCHS, quorum.NAME}
 
 
 def detect(path: Path) -> PathKind:
@@ -74,15 +76,11 @@ def detect(path: Path) -> PathKind:
 
 def _directory(where: str) -> PathKind:
     names = set(os.listdir(where))
-    if any(parse_segment_file(name) or parse_snapshot(name) for name in names):
+    if _holds_segments(names):
         return PathKind.PARTITION_DIRECTORY
-    partitions = any(
-        parse_partition(name) and os.path.isdir(os.path.join(where, name)) for name in names
-    )
-    of_log_directory = {meta_properties.NAME, BOOTSTRAP, *checkpoints.OFFSET_CHECKPOINTS}
-    if names & of_log_directory or partitions:
+    if names & _OF_LOG_DIRECTORY or any(_is_partition(where, name) for name in names):
         return PathKind.LOG_DIRECTORY
-    if names & {partition_metadata.NAME, checkpoints.LEADER_EPOCHS, quorum.NAME}:
+    if names & _OF_PARTITION:
         return PathKind.PARTITION_DIRECTORY
     below = [
         name
@@ -95,6 +93,23 @@ def _directory(where: str) -> PathKind:
     elif not names:
         hint = f"it is empty; {hint}"
     raise NotKafka(f"{where}: not a directory of Kafka's ({hint})")
+
+
+def _holds_segments(names: set[str]) -> bool:
+    return any(parse_segment_file(name) or parse_snapshot(name) for name in names)
+
+
+def _is_partition(where: str, name: str) -> bool:
+    """Whether a directory's name is a partition's, and what is in it is: /etc has a dbus-1."""
+    if parse_partition(name) is None:
+        return False
+    try:
+        names = set(os.listdir(os.path.join(where, name)))
+    except NotADirectoryError:
+        return False
+    except OSError:
+        return True  # by its name, until somebody can look inside
+    return _holds_segments(names) or bool(names & _OF_PARTITION)
 
 
 def _file(where: str) -> PathKind:
