@@ -216,6 +216,18 @@ def test_a_metadata_log_is_known_under_another_name(tmp_path: Path, name: str) -
     assert all("payload" in row for row in rows(tmp_path / name))
     untyped = rows(tmp_path / name, "--decoder", "none")
     assert not any("payload" in row for row in untyped if not row["isControl"])
+    # And so is one of its segments.
+    assert all("payload" in row for row in rows(min((tmp_path / name).glob("*.log"))))
+
+
+def test_a_type_that_nothing_there_can_have_is_wrong_use(tmp_path: Path) -> None:
+    log = write_log(tmp_path, [Record(0, 1000, b"k", b"v")])
+    result = run(log, "--type", "TOPIC_RECORD")
+    assert result.exit_code == 2
+    assert "--decoder" in result.stderr
+    assert rows(log, "--type", "ABORT") == []
+    renamed = Path(shutil.copy(min(METADATA.glob("*.log")), tmp_path / "renamed.bin"))
+    assert rows(renamed, "--type", "TOPIC_RECORD", "--decoder", "metadata")
 
 
 def test_all_formats_hold_the_same_records() -> None:

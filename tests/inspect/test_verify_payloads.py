@@ -212,3 +212,9 @@ def test_a_control_record_of_an_unknown_type_is_only_a_note(tmp_path: Path) -> N
     found, summary = check(partition)
     assert summary.findings == 0
     assert any("type 77" in f.problem for f in found)
+
+
+def test_a_segment_of_a_copied_metadata_log_is_checked_as_one(metadata: Path) -> None:
+    backup = metadata.rename(metadata.with_name("backup"))
+    change_value(backup / LOG, of_type(backup / LOG, TOPIC), lambda value: value + b"\0")
+    assert codes(backup / LOG) == ["record-leftover"]

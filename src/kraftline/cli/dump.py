@@ -14,7 +14,7 @@ from kraftline.cli.progress import Bar
 from kraftline.errors import NotKafka
 from kraftline.inspect.dump import followed_rows, json_lines, read_all, total_bytes
 from kraftline.inspect.dump.payloads import known_types, type_names
-from kraftline.inspect.dump.rows import Row, Selection, json_line, type_name
+from kraftline.inspect.dump.rows import Row, Selection, can_hold, json_line, type_name
 from kraftline.inspect.dump.sources import Decoder, Source, Wanted, find_sources
 from kraftline.storage.segment import Damage
 
@@ -110,6 +110,11 @@ def command(
         until=until,
     )
     sources = list(find_sources(paths, wanted, troubles.unreadable))
+    if types and sources and not can_hold(sources, types):
+        raise click.UsageError(
+            "--type: nothing says that the records here are of a topic that Kafka itself reads, so "
+            "none has a type; --decoder says how to read them"
+        )
     if follow:
         rows = followed_rows(sources, selection, troubles.damage)
         _print_rows(rows, sources, form, limit, at_once=True)

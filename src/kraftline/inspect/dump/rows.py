@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -14,6 +14,7 @@ from kraftline.inspect.dump.payloads import TopicFilter, control_type, fill_cont
 from kraftline.inspect.dump.sources import Source, Wanted
 from kraftline.records.batch import Batch
 from kraftline.records.record import Record
+from kraftline.schema.control.frame import ControlType
 from kraftline.storage.files import shown
 from kraftline.storage.segment import Damage, SegmentReader, Tail, TailKind
 
@@ -25,6 +26,15 @@ def type_name(text: str) -> str:
     """`TopicRecord`, `topic_record` and `TOPIC` all mean TOPIC_RECORD: what is compared."""
     name = _SPLIT.sub("_", text).upper().replace("-", "_")
     return name.removesuffix("_RECORD").removesuffix("_MESSAGE")
+
+
+def can_hold(sources: Iterable[Source], types: frozenset[str]) -> bool:
+    """Whether records of these types may be there: where nothing is typed, only control records
+    have a type. (A type that is a number is that of a control record.)"""
+    control = {type_name(kind.name) for kind in ControlType}
+    if any(name in control or name.isdecimal() for name in types):
+        return True
+    return any(payloads_of(source.decoder).typed for source in sources)
 
 
 class Header(Struct, frozen=True, gc=False):

@@ -12,7 +12,11 @@ from msgspec import Struct
 from kraftline.errors import NotKafka
 from kraftline.storage.detect import PathKind, detect
 from kraftline.storage.log_dir import read_log_directory
-from kraftline.storage.metadata_dirs import holds_metadata, whole_snapshots
+from kraftline.storage.metadata_dirs import (
+    holds_metadata,
+    is_metadata_segment,
+    whole_snapshots,
+)
 from kraftline.storage.names import (
     METADATA_TOPIC,
     PartitionName,
@@ -80,7 +84,7 @@ def find_sources(
             case PathKind.SEGMENT:
                 folder = os.path.dirname(os.path.abspath(path))
                 partition = parse_partition(os.path.basename(folder))
-                decoder = _decoder(partition, wanted)
+                decoder = _decoder(partition, is_metadata_segment(path), wanted)
                 yield Source(path, decoder, partition, may_grow=_is_newest(path, folder))
             case PathKind.SNAPSHOT | PathKind.BOOTSTRAP:
                 yield _snapshot(path, wanted)
@@ -95,9 +99,11 @@ def find_sources(
                 )
 
 
-def _decoder(partition: PartitionName | None, wanted: Wanted) -> Decoder:
+def _decoder(partition: PartitionName | None, metadata: bool, wanted: Wanted) -> Decoder:
     if wanted.decoder is not None:
         return wanted.decoder
+    if metadata:
+        return Decoder.METADATA
     if partition is None:
         return Decoder.NONE
     return _BY_TOPIC.get(partition.topic, Decoder.NONE)
@@ -121,9 +127,7 @@ def _is_newest(path: str, folder: str) -> bool:
 
 def _partition(path: str, wanted: Wanted) -> Iterator[Source]:
     directory = read_partition_directory(path)
-    decoder = _decoder(directory.name, wanted)
-    if wanted.decoder is None and holds_metadata(directory):
-        decoder = Decoder.METADATA
+    decoder = _decoder(directory.name, holds_metadata(directory), wanted)
     if wanted.snapshots:
         for snapshot in whole_snapshots(directory):
             yield _snapshot(snapshot.path, wanted)

@@ -22,7 +22,9 @@ from kraftline.storage import (
     quorum_state,
 )
 from kraftline.storage.detect import PathKind, detect
+from kraftline.storage.metadata_dirs import is_metadata_segment
 from kraftline.storage.names import (
+    METADATA_TOPIC,
     FileKind,
     Working,
     parse_partition,
@@ -124,9 +126,11 @@ def _segment(path: str, report: Report, only: FileKind | None = None) -> None:
             beside = stem + kind.value
             if name.working is Working.NONE and _is_file(beside):
                 companions.append(Companion(kind, beside, os.path.getsize(beside)))
-    clean = partitions.stopped_cleanly(os.path.dirname(folder))
-    clean = clean and partitions.closed_at_stop(partition)
     topic = None if partition is None else partition.topic
+    if is_metadata_segment(path):
+        topic = METADATA_TOPIC
+    clean = partitions.stopped_cleanly(os.path.dirname(folder))
+    clean = clean and partitions.closed_at_stop(partition) and topic != METADATA_TOPIC
     segment = Segment(offset, path, 0, tuple(companions))
     around = Surroundings(topic, clean)
     verify_segment(segment, around, LogState(), report, newest=newest, only=only)
