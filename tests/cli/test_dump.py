@@ -318,3 +318,9 @@ def test_output_that_nobody_wants_is_no_error(verb: str) -> None:
         f"{sys.executable} -m kraftline {verb} {METADATA} >&- 2>&-", shell=True, check=False
     )
     assert done.returncode == 0
+
+
+def test_files_beside_each_other_keep_their_own_types(tmp_path: Path) -> None:
+    snapshot = shutil.copy(METADATA.parent / "bootstrap.checkpoint", tmp_path)
+    log = write_log(tmp_path, [Record(0, 1000, b"k", b"v")])
+    assert "FEATURE_LEVEL_RECORD v0" in run(snapshot, log).stdout

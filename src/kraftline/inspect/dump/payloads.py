@@ -128,12 +128,15 @@ def control_type(row: Row) -> str | None:
 
 def type_names(sources: list[Source]) -> Callable[[Row], str | None]:
     """What names the types of these sources' rows, and of segments that follow them."""
-    kinds = {os.path.dirname(shown(source.path)): payloads_of(source.decoder) for source in sources}
+    kinds: dict[str, Payloads] = {}
+    for source in sources:
+        path = shown(source.path)
+        kinds[path] = kinds[os.path.dirname(path)] = payloads_of(source.decoder)
 
     def type_of(row: Row) -> str | None:
-        return (
-            control_type(row) if row.is_control else kinds[os.path.dirname(row.file)].type_of(row)
-        )
+        if row.is_control:
+            return control_type(row)
+        return (kinds.get(row.file) or kinds[os.path.dirname(row.file)]).type_of(row)
 
     return type_of
 
