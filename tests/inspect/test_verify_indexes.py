@@ -16,6 +16,7 @@ from tests.inspect.damage import (
     copy,
     cut,
     findings,
+    notes,
     patch,
 )
 
@@ -37,7 +38,7 @@ def test_an_entry_that_points_between_batches_is_found(partition: Path) -> None:
     patch(index, 4, struct.pack(">i", position + 3))
     (found,) = findings(partition)
     assert (found.code, found.file, found.position) == ("index-position", str(index), 0)
-    assert "Delete the file" in found.meaning
+    assert "Delete the .index" in found.meaning
 
 
 def test_an_entry_whose_offset_does_not_fit_its_batch_is_found(partition: Path) -> None:
@@ -118,6 +119,39 @@ def test_times_past_the_end_of_the_log_are_found(partition: Path) -> None:
     with (partition / f"{NAME}.timeindex").open("ab") as file:
         file.write(struct.pack(">qi", 2**50, 4000))
     assert codes(partition) == ["index-past-end"]
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_a_time_index_that_lacks_the_newest_time_of_a_closed_segment_is_found(
+    partition: Path, left: int
+) -> None:
+    index = partition / f"{NAME}.timeindex"
+    newest, _ = entries(index, ">qi")[-1]
+    cut(index, left * 12)
+    (found,) = findings(partition)
+    assert (found.code, found.file, found.position) == (
+        "timeindex-timestamp",
+        str(index),
+        left * 12,
+    )
+    assert str(newest) in found.problem
+    assert "Delete the .index" in found.meaning
+
+
+def test_a_time_index_of_a_running_broker_may_lag(tmp_path: Path) -> None:
+    partition = copy(TOPICS / "transactions-0", tmp_path)
+    cut(partition / f"{NAME}.timeindex", 12)
+    assert codes(partition) == []
+
+
+@pytest.mark.parametrize(
+    ("suffix", "words"), [("timeindex", "makes an empty one"), ("index", "Kafka builds one")]
+)
+def test_a_missing_index_is_a_note(partition: Path, suffix: str, words: str) -> None:
+    (partition / f"{NAME}.{suffix}").unlink()
+    assert codes(partition) == []
+    (note,) = notes(partition)
+    assert words in note.problem
 
 
 def test_an_aborted_transaction_without_its_marker_is_found(partition: Path) -> None:

@@ -20,9 +20,14 @@ _CUT = (
     "Kafka does not look, and readers stop here with CorruptRecordException."
 )
 _STOPS = "Whoever reads this record stops here: a controller or broker will not start past it."
+# Kafka looks only for that one: in the place of a missing .timeindex it puts an empty one.
+REBUILD: Final = (
+    "Delete the .index of this segment while the broker is down: Kafka then builds all its "
+    "indexes anew from the log."
+)
 _INDEX = (
     "Kafka does not check indexes after a clean stop, and reads may start at a wrong place. "
-    "Delete the file while the broker is down: Kafka builds it anew from the log."
+    + REBUILD
 )
 _SMALL = "Kafka stops reading this log directory with an error when it meets this file."
 
@@ -66,7 +71,7 @@ MEANINGS: Final[dict[str, str]] = {
     "timeindex-timestamp": _INDEX,
     "txnindex-entry": (
         "Consumers with read_committed may see records of aborted transactions, or miss others. "
-        "Kafka rebuilds this index only after a crash."
+        f"{REBUILD}"
     ),
     "producer-snapshot": (
         "Kafka drops such a file and reads the log again from an older one: a slower start."

@@ -12,7 +12,7 @@ import msgspec
 
 from kraftline.errors import BadData, NotKafka
 from kraftline.inspect.verify.batches import Rows, Walked
-from kraftline.inspect.verify.findings import Report
+from kraftline.inspect.verify.findings import REBUILD, Report
 from kraftline.records.runs import Run
 from kraftline.storage import offset_index, time_index
 from kraftline.storage.files import vanished
@@ -20,6 +20,11 @@ from kraftline.storage.offset_index import OffsetIndex, read_offset_index
 from kraftline.storage.time_index import TimeIndex, read_time_index
 
 _REBUILT = "The broker was not stopped cleanly: Kafka builds this index anew when it starts."
+_NOT_NEWEST = (
+    "Kafka takes the last entry for the newest time of the segment (with none, the time of the "
+    "file): lookups by time pass its younger records over, and retention deletes them by the "
+    f"wrong time. {REBUILD}"
+)
 
 
 class IndexPlace(msgspec.Struct, frozen=True):
@@ -110,7 +115,8 @@ class OffsetIndexCheck:
 
 
 class TimeIndexCheck:
-    """Each entry has the newest time so far, and an offset of the batch that has it."""
+    """Each entry has the newest time so far, and an offset of the batch that has it; the last
+    entry of a segment that was closed has the newest of all."""
 
     def __init__(self, place: IndexPlace, index: TimeIndex, report: Report) -> None:
         self.place = place
@@ -118,6 +124,7 @@ class TimeIndexCheck:
         self.report = report
         self.slot = 0
         self.newest = -1
+        self.sound = True
 
     def rows(self, rows: Rows) -> None:
         rows = rows.trusted()
@@ -166,8 +173,25 @@ class TimeIndexCheck:
                 f"{left} {'entry names' if left == 1 else 'entries name'} offsets past the end of "
                 f"the log{'' if walked.next_offset is None else f' at {walked.next_offset}'}",
             )
+        elif self.sound and not self.place.may_be_preallocated:
+            self._complete()
+
+    def _complete(self) -> None:
+        """Kafka adds an entry when it closes a segment, unless the last one has that time."""
+        times = self.index.timestamps
+        if self.newest <= (times[-1] if times else time_index.NO_TIMESTAMP):
+            return
+        ends = f"the last entry has time {times[-1]}" if times else "there is no entry"
+        self.report.add(
+            "timeindex-timestamp",
+            self.place.file,
+            f"{ends}, but the segment was closed and its newest time is {self.newest}",
+            position=len(times) * time_index.ENTRY,
+            meaning=_NOT_NEWEST,
+        )
 
     def _bad(self, code: str, problem: str) -> None:
+        self.sound = False
         self.report.add(
             code,
             self.place.file,
@@ -217,8 +241,5 @@ def _count(place: IndexPlace, size: int, zero_tail: int, report: Report) -> None
             place.file,
             f"{zero_tail:,} bytes of zeros follow the entries",
             position=size,
-            meaning=(
-                "Kafka takes the zeros for entries unless it rebuilds the index. Delete the file "
-                "while the broker is down: Kafka builds it anew."
-            ),
+            meaning=f"Kafka takes the zeros for entries unless it rebuilds the index. {REBUILD}",
         )

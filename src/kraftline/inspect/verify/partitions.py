@@ -134,11 +134,24 @@ def _segments(
             end = segment.base_offset if walked.next_offset is None else walked.next_offset
         elif following is None:
             end = None
-        if segment.size and not segment.companions and not report.first:
-            report.note("index-size", segment.path, "has no index; Kafka builds one when it starts")
+        if segment.size and not report.first:
+            _missing_index(segment, report)
     if not segments or end is None:
         return None
     return Extent(segments[0].base_offset, max(end, segments[-1].base_offset))
+
+
+def _missing_index(segment: Segment, report: Report) -> None:
+    kinds = {companion.kind for companion in segment.companions}
+    if FileKind.OFFSET_INDEX not in kinds:
+        report.note("index-size", segment.path, "has no index; Kafka builds one when it starts")
+    elif FileKind.TIME_INDEX not in kinds:
+        report.note(
+            "index-size",
+            segment.path,
+            "has no time index; Kafka makes an empty one when it starts, and goes by the time of "
+            "the file, unless the .index is missing too: then it builds both",
+        )
 
 
 def _producers(
