@@ -188,6 +188,18 @@ def test_offsets_of_an_aborted_transaction_that_cannot_be_are_found(
     assert words in found.problem
 
 
+@pytest.mark.parametrize(("at", "move", "words"), [(0, 1, "has data from"), (1, -12, "ended at")])
+def test_an_aborted_transaction_that_begins_elsewhere_than_its_data_is_found(
+    partition: Path, at: int, move: int, words: str
+) -> None:
+    index = partition / f"{NAME}.txnindex"
+    known = entries(index, ">hqqqq")
+    patch(index, 34 * at + 10, struct.pack(">q", known[at][2] + move))
+    (found,) = findings(partition)
+    assert (found.code, found.position) == ("txnindex-entry", 34 * at)
+    assert words in found.problem
+
+
 def test_a_marker_that_the_index_does_not_know_is_found(partition: Path) -> None:
     index = partition / f"{NAME}.txnindex"
     cut(index, index.stat().st_size - 34)

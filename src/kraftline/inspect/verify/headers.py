@@ -34,7 +34,9 @@ class LogState:
         self.epoch_starts = [entry.start_offset for entry in epochs]
         self.epochs = [entry.epoch for entry in epochs]
         self.told: set[tuple[int, int]] = set()
+        # By producer: where its open transaction has its first data, and where its last one ended.
         self.open_transactions: dict[int, int] = {}
+        self.ended_transactions: dict[int, int] = {}
 
 
 class HeaderCheck:

@@ -1,7 +1,8 @@
 """Aborted transactions: the `.txnindex` of a segment against the ABORT markers in its log.
 
-Every entry must have its marker. A marker needs an entry where data of its transaction was seen;
-without data there is none, and compaction drops entries once the data is gone.
+Every entry must have its marker, and begin between the producer's marker before it and the first
+data: consumers drop what lies from there on. A marker needs an entry where data of its transaction
+was seen; without data there is none, and compaction drops entries once the data is gone.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ class TransactionCheck:
         self.place = place
         self.report = report
         self.open = log.open_transactions
+        self.ended = log.ended_transactions
         self.entries = _read(place, report) if judged else None
         self.slot = 0
         self.data: deque[tuple[int, int]] = deque()
@@ -70,7 +72,10 @@ class TransactionCheck:
         if kind not in (ControlType.ABORT, ControlType.COMMIT):
             return
         self._began(offset)
-        had_data = self.open.pop(producer_id, None) is not None
+        first_data = self.open.pop(producer_id, None)
+        previous = self.ended.pop(producer_id, -1)
+        if len(self.ended) < _MOST_OPEN:
+            self.ended[producer_id] = offset
         if kind != ControlType.ABORT or self.entries is None:
             return
         entries = self.entries
@@ -86,6 +91,18 @@ class TransactionCheck:
             elif not 0 <= entry.first_offset <= offset:
                 where = "behind its end" if entry.first_offset > offset else "which is negative"
                 self._bad(f"begins at offset {entry.first_offset}, {where}", offset)
+            elif first_data is not None and entry.first_offset > first_data:
+                self._bad(
+                    f"begins at offset {entry.first_offset}, but the transaction has data from "
+                    f"{first_data} on",
+                    offset,
+                )
+            elif entry.first_offset <= previous:
+                self._bad(
+                    f"begins at offset {entry.first_offset}, but the producer's transaction before "
+                    f"ended at {previous}",
+                    offset,
+                )
             elif not 0 <= entry.last_stable_offset <= offset + 1:
                 # What came behind the marker was not there yet when the entry was written.
                 self._bad(
@@ -94,7 +111,7 @@ class TransactionCheck:
                     offset,
                 )
             self.slot += 1
-        elif had_data and len(self.missing) < _MOST_MISSING:
+        elif first_data is not None and len(self.missing) < _MOST_MISSING:
             self.missing.append((offset, producer_id))
 
     def finish(self, walked: Walked) -> None:
