@@ -13,6 +13,7 @@ from tests.another_user import another_user, open_directory
 from tests.inspect.damage import (
     EPOCH,
     METADATA,
+    SECOND,
     TOPICS,
     change_records,
     check,
@@ -234,3 +235,24 @@ def test_a_live_segment_is_read_while_it_grows(tmp_path: Path) -> None:
     log.write_bytes(whole + whole[:30])
     assert codes(partition) == []
     assert [n.code for n in notes(partition) if n.code.startswith("tail")] == ["tail-partial"]
+
+
+@pytest.mark.parametrize("text", ["", "0\n1\n2 75\n"])
+def test_a_leader_epoch_that_the_checkpoint_has_lost_is_found(tmp_path: Path, text: str) -> None:
+    node = copy(SECOND, tmp_path)
+    partition = node / "codec-none-0"
+    (partition / "leader-epoch-checkpoint").write_text(text)
+    for path in (node, partition):
+        found = findings(path)
+        assert {finding.code for finding in found} == {"leader-epochs"}
+        assert "epoch 0, leader-epoch-checkpoint says nothing" in found[0].problem
+
+
+def test_leader_epochs_before_the_log_start_may_be_forgotten(tmp_path: Path) -> None:
+    node = copy(SECOND, tmp_path)
+    (node / "codec-none-0" / "leader-epoch-checkpoint").write_text("0\n2\n0 49\n2 75\n")
+    # As DeleteRecords leaves it: the epoch at the log's start begins there.
+    starts = (node / "log-start-offset-checkpoint").read_text().splitlines()[2:]
+    lines = ["0", str(len(starts) + 1), *starts, "codec-none 0 49"]
+    (node / "log-start-offset-checkpoint").write_text("\n".join(lines) + "\n")
+    assert codes(node) == []

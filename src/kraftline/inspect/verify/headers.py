@@ -26,14 +26,18 @@ _NO_EPOCH = -1
 
 
 class LogState:
-    """What the walk of a partition carries from one segment to the next."""
+    """What the walk of a partition carries from one segment to the next.
 
-    def __init__(self, epochs: Sequence[EpochStart] = ()) -> None:
+    From `known_from` on every epoch must be among `epochs`; None where that cannot be said.
+    """
+
+    def __init__(self, epochs: Sequence[EpochStart] = (), *, known_from: int | None = None) -> None:
         self.last_offset = -1
         self.epoch = _NO_EPOCH
         self.epoch_starts = [entry.start_offset for entry in epochs]
         self.epochs = [entry.epoch for entry in epochs]
-        self.told: set[tuple[int, int]] = set()
+        self.known_from = known_from
+        self.told: set[tuple[int, int | None]] = set()
         # By producer: where its open transaction has its first data, and where its last one ended.
         self.open_transactions: dict[int, int] = {}
         self.ended_transactions: dict[int, int] = {}
@@ -143,14 +147,16 @@ class HeaderCheck:
                         offset=rows.base_offsets[n],
                     )
                 log.epoch = max(log.epoch, epoch)
-        if not log.epochs:
+        if not log.epochs and log.known_from is None:
             return
         base = rows.base_offsets
         if epochs[0] == epochs[-1] == self._epoch_at(base[0]) == self._epoch_at(base[-1]):
             return  # epochs do not fall, so all in between have this one
         for n, epoch in enumerate(epochs):
             known = self._epoch_at(base[n])
-            if epoch >= 0 and known is not None and known != epoch:
+            if known is None and (log.known_from is None or base[n] < log.known_from):
+                continue
+            if epoch >= 0 and known != epoch:
                 self._epoch_differs(epoch, known, rows.positions[n], base[n])
 
     def _epoch_at(self, offset: int) -> int | None:
@@ -159,14 +165,15 @@ class HeaderCheck:
         slot = bisect_right(self.log.epoch_starts, offset) - 1
         return self.log.epochs[slot] if slot >= 0 else None
 
-    def _epoch_differs(self, epoch: int, known: int, position: int, offset: int) -> None:
+    def _epoch_differs(self, epoch: int, known: int | None, position: int, offset: int) -> None:
         if (epoch, known) in self.log.told:
             return
         self.log.told.add((epoch, known))
         self.report.add(
             "leader-epochs",
             self.file,
-            f"the batch has leader epoch {epoch}, leader-epoch-checkpoint says {known}",
+            f"the batch has leader epoch {epoch}, leader-epoch-checkpoint says "
+            f"{'nothing of it' if known is None else known}",
             position=position,
             offset=offset,
         )

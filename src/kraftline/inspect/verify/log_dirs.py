@@ -31,8 +31,10 @@ def verify_log_directory(path: str, report: Report) -> None:
     if directory.bootstrap is not None:
         verify_snapshot(directory.bootstrap, report)
     logs: dict[tuple[str, int], Extent | None] = {}
+    starts = {(e.topic, e.partition): e.offset for e in directory.log_start_offsets}
     for place in _metadata_first(directory):
-        extent = verify_partition(place.path, report, clean=clean)
+        log_start = starts.get((place.name.topic, place.name.partition), 0)
+        extent = verify_partition(place.path, report, clean=clean, log_start=log_start)
         if place.name.state is PartitionState.NORMAL:
             logs[place.name.topic, place.name.partition] = extent
     if report.first:

@@ -50,8 +50,11 @@ class Extent(NamedTuple):
     end: int
 
 
-def verify_partition(path: str, report: Report, *, clean: bool | None = None) -> Extent | None:
-    """Check a directory. `clean` says whether the broker stopped cleanly (looked up if None).
+def verify_partition(
+    path: str, report: Report, *, clean: bool | None = None, log_start: int | None = None
+) -> Extent | None:
+    """Check a directory. `clean` says whether the broker stopped cleanly, `log_start` where the log
+    begins by the checkpoint beside it (both looked up if None).
 
     Returns where the log begins and ends, None where that cannot be said.
     """
@@ -68,6 +71,8 @@ def verify_partition(path: str, report: Report, *, clean: bool | None = None) ->
     if holds_metadata(directory):
         topic = METADATA_TOPIC
     clean = clean and closed_at_stop(name) and topic != METADATA_TOPIC
+    if log_start is None:
+        log_start = _log_start(path, name)
     for oddity in directory.oddities:
         _oddity(oddity, report)
     for snapshot in directory.snapshots:
@@ -75,7 +80,7 @@ def verify_partition(path: str, report: Report, *, clean: bool | None = None) ->
             verify_snapshot(snapshot.path, report)
         else:
             report.note("snapshot-footer", snapshot.path, _UNFINISHED[snapshot.state])
-    log = LogState(directory.leader_epochs)
+    log = LogState(directory.leader_epochs, known_from=log_start if clean else None)
     extent = _segments(directory, Surroundings(topic, clean), log, report)
     if report.first:
         return extent
@@ -113,6 +118,21 @@ def closed_at_stop(name: PartitionName | None) -> bool:
 
 def stopped_cleanly(log_directory: str) -> bool:
     return os.path.exists(os.path.join(log_directory, clean_shutdown.NAME))
+
+
+def _log_start(path: str, name: PartitionName | None) -> int | None:
+    """By the checkpoint of the log directory, which has those that begin within a segment."""
+    folder = os.path.dirname(os.path.abspath(path))
+    try:
+        entries = checkpoints.read_offset_checkpoint(
+            os.path.join(folder, checkpoints.LOG_START_OFFSETS)
+        )
+    except (BadData, NotKafka):
+        return None
+    if name is None:
+        return None
+    found = [e.offset for e in entries if (e.topic, e.partition) == (name.topic, name.partition)]
+    return max(found, default=0)
 
 
 def _segments(
