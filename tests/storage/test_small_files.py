@@ -218,6 +218,8 @@ def test_meta_properties_round_trip(properties: MetaProperties) -> None:
         (b"version=1\ncluster.id=1\n", "no node.id"),
         (b"version=1\ncluster.id=1\nnode.id=one\n", "node.id='one' is not a number"),
         (b"version=x\n", "version='x' is not a number"),
+        (b"version=1\ncluster.id=1\nnode.id=-+5\n", "node.id='-+5' is not a number"),
+        (b"version=1\ncluster.id=1\nnode.id=4294967296\n", "is not a number of 32 bits"),
         (b"version=1\ncluster.id=1\nnode.id=1\ndirectory.id=short\n", "directory.id"),
         (
             b"version=1\ncluster.id=1\nnode.id=1\ndirectory.id=AAAAAAAAAAAAAAAAAAAAAQ\n",

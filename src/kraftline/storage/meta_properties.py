@@ -7,6 +7,7 @@ Java properties file. Keys that this release does not know are kept.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 
@@ -19,6 +20,7 @@ from kraftline.storage.files import Path, Source, load, write_aside
 
 NAME = "meta.properties"
 _LIMIT = 1024 * 1024
+_INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
 # As Java's hash table happens to order them, so that our files look like Kafka's.
 _ORDER = ("broker.id", "node.id", "directory.id", "version", "cluster.id")
 # Up to this id a directory id has a meaning of its own (unassigned, lost, migrating).
@@ -94,7 +96,6 @@ def write_meta_properties(path: Path, properties: MetaProperties) -> None:
 
 def _number(found: Mapping[str, str], key: str, file: str | None) -> int:
     text = found[key].strip() if key == "version" else found[key]
-    digits = text.removeprefix("-").removeprefix("+")
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= 10):
-        raise Corrupt(f"{key}={text[:80]!r} is not a number", file=file)
+    if _INTEGER.fullmatch(text) is None or not -(2**31) <= int(text) < 2**31:
+        raise Corrupt(f"{key}={text[:80]!r} is not a number of 32 bits", file=file)
     return int(text)
