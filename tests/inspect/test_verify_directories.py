@@ -256,3 +256,20 @@ def test_leader_epochs_before_the_log_start_may_be_forgotten(tmp_path: Path) -> 
     lines = ["0", str(len(starts) + 1), *starts, "codec-none 0 49"]
     (node / "log-start-offset-checkpoint").write_text("\n".join(lines) + "\n")
     assert codes(node) == []
+
+
+def test_two_topics_of_one_id_are_found(tmp_path: Path) -> None:
+    node = copy(SECOND, tmp_path)
+    wrong = node / "odd-0" / "partition.metadata"
+    wrong.write_bytes((node / "codec-none-0" / "partition.metadata").read_bytes())
+    (found,) = findings(node)
+    assert (found.code, found.file) == ("partition-metadata", str(wrong))
+    assert "which partitions of codec-none have" in found.problem
+
+
+def test_two_ids_of_one_topic_are_found(tmp_path: Path) -> None:
+    node = copy(SECOND, tmp_path)
+    (node / "codec-none-0").rename(node / "transactions-0")
+    (found,) = findings(node)
+    assert found.code == "partition-metadata"
+    assert "other partitions of transactions have" in found.problem

@@ -6,7 +6,12 @@ import os
 from collections.abc import Sequence
 
 from kraftline.inspect.verify.findings import Report
-from kraftline.inspect.verify.partitions import Extent, stopped_cleanly, verify_partition
+from kraftline.inspect.verify.partitions import (
+    Extent,
+    TopicIds,
+    stopped_cleanly,
+    verify_partition,
+)
 from kraftline.inspect.verify.snapshots import verify_snapshot
 from kraftline.storage import checkpoints, clean_shutdown, meta_properties
 from kraftline.storage.checkpoints import PartitionOffset
@@ -32,9 +37,12 @@ def verify_log_directory(path: str, report: Report) -> None:
         verify_snapshot(directory.bootstrap, report)
     logs: dict[tuple[str, int], Extent | None] = {}
     starts = {(e.topic, e.partition): e.offset for e in directory.log_start_offsets}
+    topic_ids = TopicIds()
     for place in _metadata_first(directory):
         log_start = starts.get((place.name.topic, place.name.partition), 0)
-        extent = verify_partition(place.path, report, clean=clean, log_start=log_start)
+        extent = verify_partition(
+            place.path, report, clean=clean, log_start=log_start, topic_ids=topic_ids
+        )
         if place.name.state is PartitionState.NORMAL:
             logs[place.name.topic, place.name.partition] = extent
     if report.first:

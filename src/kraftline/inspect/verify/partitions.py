@@ -11,6 +11,7 @@ from kraftline.inspect.verify.headers import LogState
 from kraftline.inspect.verify.replay import audit_snapshots
 from kraftline.inspect.verify.segments import Surroundings, verify_segment
 from kraftline.inspect.verify.snapshots import verify_snapshot
+from kraftline.schema.uuids import Uuid
 from kraftline.storage import checkpoints, clean_shutdown, partition_metadata, quorum_state
 from kraftline.storage.files import vanished
 from kraftline.storage.metadata_dirs import (
@@ -50,11 +51,39 @@ class Extent(NamedTuple):
     end: int
 
 
+class TopicIds:
+    """The ids of the topics in a log directory: one id a topic, and one topic an id."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, Uuid] = {}
+        self._topics: dict[Uuid, str] = {}
+
+    def check(self, name: PartitionName, topic_id: Uuid, file: str, report: Report) -> None:
+        if name.state is not PartitionState.NORMAL:
+            return  # of a topic of the same name that was there before, perhaps
+        known = self._ids.setdefault(name.topic, topic_id)
+        owner = self._topics.setdefault(topic_id, name.topic)
+        problem = None
+        if known != topic_id:
+            problem = f"topic id {topic_id}, but other partitions of {name.topic} have {known}"
+        elif owner != name.topic:
+            problem = f"topic id {topic_id}, which partitions of {owner} have"
+        if problem is not None:
+            meaning = "Kafka goes by this id: it sets the partition aside, or does not serve it."
+            report.add("partition-metadata", file, problem, meaning=meaning)
+
+
 def verify_partition(
-    path: str, report: Report, *, clean: bool | None = None, log_start: int | None = None
+    path: str,
+    report: Report,
+    *,
+    clean: bool | None = None,
+    log_start: int | None = None,
+    topic_ids: TopicIds | None = None,
 ) -> Extent | None:
     """Check a directory. `clean` says whether the broker stopped cleanly, `log_start` where the log
-    begins by the checkpoint beside it (both looked up if None).
+    begins by the checkpoint beside it (both looked up if None); `topic_ids` has those of partitions
+    beside it.
 
     Returns where the log begins and ends, None where that cannot be said.
     """
@@ -89,6 +118,9 @@ def verify_partition(
     _working_files(directory, topic, report)
     if directory.topic_id is not None:
         report.read_file(0)
+        if topic_ids is not None and name is not None:
+            file = os.path.join(path, partition_metadata.NAME)
+            topic_ids.check(name, directory.topic_id, file, report)
         if topic == METADATA_TOPIC and directory.topic_id != METADATA_TOPIC_ID:
             report.add(
                 "partition-metadata",
