@@ -215,6 +215,25 @@ def test_an_index_alone_is_compared_with_the_log_beside_it(partition: Path) -> N
     assert codes(index) == ["index-position"]
 
 
+@pytest.mark.parametrize(
+    ("suffix", "data", "code"),
+    [
+        ("index", bytes(7), "index-size"),
+        ("index", struct.pack(">iiii", 9, 90, 8, 80), "index-order"),
+        ("timeindex", struct.pack(">qiqi", 1000, 5, 999, 6), "index-order"),
+        ("txnindex", struct.pack(">hqqqq", 7, 1, 2, 3, 4), "index-order"),
+    ],
+)
+def test_an_index_without_its_log_is_still_read(
+    tmp_path: Path, suffix: str, data: bytes, code: str
+) -> None:
+    index = tmp_path / f"{NAME}.{suffix}"
+    index.write_bytes(data)
+    assert codes(index) == [code]
+    index.write_bytes(b"")
+    assert codes(index) == []
+
+
 def test_every_flipped_byte_of_an_index_is_noticed_or_harmless(tmp_path: Path) -> None:
     partition = cleanly_stopped(copy(METADATA / "__cluster_metadata-0", tmp_path))
     index = partition / LOG.replace(".log", ".index")

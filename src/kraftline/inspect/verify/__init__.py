@@ -11,9 +11,11 @@ from kraftline.inspect.verify import partitions
 from kraftline.inspect.verify.copies import compare_copies
 from kraftline.inspect.verify.findings import Enough, Finding, Report, Summary
 from kraftline.inspect.verify.headers import LogState
+from kraftline.inspect.verify.indexes import IndexPlace, open_offset_index, open_time_index
 from kraftline.inspect.verify.log_dirs import verify_log_directory
 from kraftline.inspect.verify.segments import Surroundings, verify_segment
 from kraftline.inspect.verify.snapshots import verify_snapshot
+from kraftline.inspect.verify.transactions import open_txn_index
 from kraftline.storage import (
     checkpoints,
     clean_shutdown,
@@ -49,6 +51,11 @@ _INDEXES = {
     PathKind.OFFSET_INDEX: FileKind.OFFSET_INDEX,
     PathKind.TIME_INDEX: FileKind.TIME_INDEX,
     PathKind.TXN_INDEX: FileKind.TXN_INDEX,
+}
+_OPEN: dict[FileKind, Callable[[IndexPlace, Report], object]] = {
+    FileKind.OFFSET_INDEX: open_offset_index,
+    FileKind.TIME_INDEX: open_time_index,
+    FileKind.TXN_INDEX: open_txn_index,
 }
 
 
@@ -137,11 +144,13 @@ def _segment(path: str, report: Report, only: FileKind | None = None) -> None:
 
 
 def _index(path: str, kind: FileKind, report: Report) -> None:
-    """An index means something only beside its log."""
+    """An index means something only beside its log; alone, sizes and order can still be wrong."""
     log = os.path.splitext(path)[0] + FileKind.LOG.value
     if _is_file(log):
         _segment(log, report, kind)
         return
+    if not report.first:
+        _OPEN[kind](IndexPlace(path), report)
     report.note("index-size", path, "its segment is not beside it: nothing to compare it with")
 
 

@@ -51,7 +51,7 @@ class TransactionCheck:
         self.report = report
         self.open = log.open_transactions
         self.ended = log.ended_transactions
-        self.entries = _read(place, report) if judged else None
+        self.entries = open_txn_index(place, report) if judged else None
         self.slot = 0
         self.data: deque[tuple[int, int]] = deque()
         self.missing: list[tuple[int, int]] = []
@@ -125,7 +125,7 @@ class TransactionCheck:
         place = self.place or IndexPlace(file)
         if place.may_be_preallocated:
             time.sleep(_A_MOMENT)
-        known = {entry.last_offset for entry in _read(place, None) or ()}
+        known = {entry.last_offset for entry in open_txn_index(place, None) or ()}
         for offset, producer_id in self.missing:
             if offset not in known:
                 self.report.add(
@@ -163,7 +163,9 @@ class TransactionCheck:
         )
 
 
-def _read(place: IndexPlace | None, report: Report | None) -> tuple[AbortedTxn, ...] | None:
+def open_txn_index(
+    place: IndexPlace | None, report: Report | None
+) -> tuple[AbortedTxn, ...] | None:
     """The entries; none where there is no index, None where it cannot be read."""
     if place is None:
         return ()
