@@ -203,6 +203,14 @@ def test_records_can_be_chosen_by_key(tmp_path: Path) -> None:
     assert [row["offset"] for row in rows(log, "--key", "0x6b30")] == [0, 2, 4]
 
 
+def test_a_key_that_is_text_like_0x_is_found_too(tmp_path: Path) -> None:
+    log = write_log(
+        tmp_path, [Record(n, 1, key, None) for n, key in enumerate([b"0xbeef", b"0xb"])]
+    )
+    assert [row["offset"] for row in rows(log, "--key", "0xbeef")] == [0]
+    assert [row["offset"] for row in rows(log, "--key", "0xb")] == [1]
+
+
 def test_a_decoder_can_be_forced(tmp_path: Path) -> None:
     copy = tmp_path / "renamed.bin"
     shutil.copy(sorted(METADATA.glob("*.log"))[0], copy)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from contextlib import suppress
+from itertools import chain, islice
 
 import click
 
@@ -57,7 +58,9 @@ def _types(ctx: click.Context, param: click.Parameter, names: tuple[str, ...]) -
     multiple=True,
     help="Only this topic (* matches): its own records, and records about it in internal logs.",
 )
-@click.option("--key", "keys", multiple=True, help="Only records with this key (hex: 0x…).")
+@click.option(
+    "--key", "keys", multiple=True, help="Only records with this key: text, or 0x… in hex."
+)
 @click.option("--from-offset", type=int, help="Only from this offset on.")
 @click.option("--to-offset", type=int, help="Only up to this offset, inclusive.")
 @click.option("--since", callback=instant, metavar="TIME", help="Only from this time on: ISO-8601.")
@@ -103,7 +106,7 @@ def command(
     selection = Selection(
         types=types,
         topics=wanted,
-        keys=frozenset(map(_key, keys)),
+        keys=frozenset(chain.from_iterable(map(_keys, keys))),
         from_offset=from_offset,
         to_offset=to_offset,
         since=since,
@@ -177,13 +180,12 @@ def _formatted(rows: Iterable[Row], sources: list[Source], form: str) -> Iterato
         yield line.encode(errors="surrogatepass") + b"\n"
 
 
-def _key(text: str) -> bytes:
+def _keys(text: str) -> Iterator[bytes]:
+    """What the text may mean. A table shows bytes as 0x…, and there are keys that are such text."""
+    yield text.encode()
     if text.startswith("0x"):
-        try:
-            return bytes.fromhex(text[2:])
-        except ValueError:
-            raise click.BadParameter(f"{text!r} is not hexadecimal", param_hint="--key") from None
-    return text.encode()
+        with suppress(ValueError):
+            yield bytes.fromhex(text[2:])
 
 
 class Troubles:
