@@ -301,3 +301,16 @@ def test_changed_records_with_a_right_checksum_are_no_finding(partition: Path) -
     log = partition / LOG
     change_records(log, positions(log)[0], lambda records: records)
     assert codes(partition) == []
+
+
+@pytest.mark.parametrize("codec", ["gzip", "lz4", "snappy"])
+def test_an_old_wrapper_with_another_offset_than_its_last_message_is_found(
+    tmp_path: Path, codec: str
+) -> None:
+    partition = copy(FIXTURES / f"topics_0_10/data/broker-0/v0-{codec}-0", tmp_path)
+    log = partition / LOG
+    last = positions(log)[-1]
+    patch(log, last, (1 << 40).to_bytes(8, "big"))
+    found = findings(log)[0]
+    assert (found.code, found.position, found.offset) == ("batch-offset", last, 1 << 40)
+    assert "the last message inside has" in found.problem

@@ -22,6 +22,7 @@ from kraftline.storage.segment import Damage, SegmentReader, Tail, TailKind
 _WINDOW = 4 * 1024 * 1024
 # Compressed batches are opened until so much lies uncompressed in memory.
 _BUDGET = 16 * 1024 * 1024
+_CODEC = 0x07
 _CODECS = ("gzip:", "snappy:", "lz4:", "zstd:")
 _COUNTS = ("count of", "bytes left over after", "no messages inside")
 
@@ -157,6 +158,8 @@ class _Walk:
             for error in bad:
                 self.problem(error, rows, buffer, position)
             bad.clear()
+            if 0 in rows.magics:
+                self.wrappers(rows, buffer, position)
             self.report.batches += len(rows.positions)
             self.report.records += run.records
             if rows.last_offsets:
@@ -166,6 +169,21 @@ class _Walk:
                 check.records(run)
             self.scratch.shrink()
             start = run.end
+
+    def wrappers(self, rows: Rows, buffer: memoryview, position: int) -> None:
+        """A compressed message set of v0 has offsets of its own inside, which readers believe; its
+        header, by which it is found, must have the last of them. No checksum covers it."""
+        for n, magic in enumerate(rows.magics):
+            if magic != 0 or not rows.attributes[n] & _CODEC:
+                continue
+            where = rows.positions[n]
+            start = bytes(buffer[where - position : where - position + 64])
+            named = int.from_bytes(start[:8], "big", signed=True)
+            if named != rows.last_offsets[n] and where not in rows.untrusted:
+                problem = f"offset {named}, but the last message inside has {rows.last_offsets[n]}"
+                self.report.add(
+                    "batch-offset", self.path, problem, position=where, offset=named, data=start
+                )
 
     def half_written(self, reader: SegmentReader) -> Tail | None:
         """The file's tail; a suspect right before preallocated zeros belongs to it."""
