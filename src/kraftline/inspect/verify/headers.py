@@ -28,15 +28,24 @@ _NO_EPOCH = -1
 class LogState:
     """What the walk of a partition carries from one segment to the next.
 
-    From `known_from` on every epoch must be among `epochs`; None where that cannot be said.
+    From `known_from` on every epoch must be among `epochs`; None where that cannot be said. With
+    `may_lag`, one that is newer than all of them is only worth a note: a broker is writing, or was
+    killed and finds it in the log when it starts.
     """
 
-    def __init__(self, epochs: Sequence[EpochStart] = (), *, known_from: int | None = None) -> None:
+    def __init__(
+        self,
+        epochs: Sequence[EpochStart] = (),
+        *,
+        known_from: int | None = None,
+        may_lag: bool = False,
+    ) -> None:
         self.last_offset = -1
         self.epoch = _NO_EPOCH
         self.epoch_starts = [entry.start_offset for entry in epochs]
         self.epochs = [entry.epoch for entry in epochs]
         self.known_from = known_from
+        self.may_lag = may_lag
         self.told: set[tuple[int, int | None]] = set()
         # By producer: where its open transaction has its first data, and where its last one ended.
         self.open_transactions: dict[int, int] = {}
@@ -176,6 +185,7 @@ class HeaderCheck:
             f"{'nothing of it' if known is None else known}",
             position=position,
             offset=offset,
+            note=self.log.may_lag and epoch > self.log.epochs[-1],
         )
 
     def _attributes(self, rows: Rows) -> None:

@@ -109,7 +109,8 @@ def verify_partition(
             verify_snapshot(snapshot.path, report)
         else:
             report.note("snapshot-footer", snapshot.path, _UNFINISHED[snapshot.state])
-    log = LogState(directory.leader_epochs, known_from=log_start if clean else None)
+    known_from = log_start if clean else None
+    log = LogState(directory.leader_epochs, known_from=known_from, may_lag=not clean)
     extent = _segments(directory, Surroundings(topic, clean), log, report)
     if report.first:
         return extent
