@@ -11,6 +11,7 @@ from kraftline.metadata.image import MetadataImage
 from kraftline.metadata.words.values import HIDDEN, is_secret
 from kraftline.schema.jsonform import to_json
 from kraftline.schema.metadata.config_record import ConfigRecord
+from kraftline.schema.metadata.delegation_token_record import DelegationTokenRecord
 from kraftline.schema.metadata.registry import TYPE_NAMES
 from kraftline.schema.metadata.user_scram_credential_record import UserScramCredentialRecord
 from kraftline.schema.types import Message
@@ -37,3 +38,5 @@ def _hide(message: Message, data: dict[str, Any]) -> None:
             data[name] = HIDDEN
     elif isinstance(message, ConfigRecord) and is_secret(message.name):
         data["value"] = HIDDEN
+    elif isinstance(message, DelegationTokenRecord):
+        data["tokenId"] = HIDDEN
