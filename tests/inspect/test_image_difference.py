@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from kraftline.inspect.cluster.difference import between, difference
+from kraftline.inspect.cluster.difference import between, difference, quorum_difference
 from kraftline.inspect.cluster.folding import fold_changes
+from kraftline.inspect.cluster.story import Filter, story
 from kraftline.inspect.history import open_history
 from kraftline.inspect.history.moments import AtOffset
 from kraftline.metadata.image import EMPTY
 from kraftline.metadata.words import Change
 from kraftline.schema import metadata as m
+from tests.fixture_files import FIXTURES
 from tests.fixtures.images.make import directories
 from tests.inspect.metadata_logs import ORDERS, OTHER, cluster, make_log, partition, topic
 from tests.metadata.replaying import state
@@ -88,7 +91,34 @@ def test_order_of_asking_makes_no_difference(directory: Path) -> None:
     before, after, there = between(history, first, last)
     later, earlier, _ = between(history, last, first)
     assert (before.offset, after.offset) == (earlier.offset, later.offset)
-    assert difference(history.image(first), history.image(last)) == there
+    quorums = history.quorum(leg, first.offset), history.quorum(leg, last.offset)
+    images = history.image(first), history.image(last)
+    assert [*quorum_difference(*quorums), *difference(*images)] == there
+
+
+def test_voters_that_came_are_a_difference() -> None:
+    """The log names them at offset 628, in a batch that no image has anything of."""
+    (directory,) = (path for path in directories() if path.parts[-2:-1] == ("node-4",))
+    _, _, changes = between(open_history([str(directory)]), AtOffset(626), AtOffset(628))
+    assert [(change.kind, change.subject) for change in changes] == [
+        ("feature.set", "kraft.version"),
+        *(("voters.added", f"voter {node}") for node in (1, 4, 5)),
+    ]
+    _, _, back = between(open_history([str(directory)]), AtOffset(628), AtOffset(626))
+    assert {change.kind for change in back} == {"feature.removed", "voters.removed"}
+
+
+def test_voters_that_came_in_a_gap_are_told_of(tmp_path: Path) -> None:
+    (directory,) = FIXTURES.glob("upgraded_4_3/data/node-1/__cluster_metadata-0")
+    log = Path(shutil.copytree(directory, tmp_path / directory.name))
+    (log / f"{596:020d}.log").unlink()
+    history = open_history([str(log)])
+    told = [one.change for one in story(history, None, None, Filter(kinds=("voters",)))]
+    assert [change.subject for change in told if change.kind == "voters.added"] == [
+        "voter 1",
+        "voter 4",
+        "voter 5",
+    ]
 
 
 def test_a_topic_made_anew_is_deleted_and_created(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from kraftline.inspect.cluster.health import Health
 from kraftline.inspect.cluster.layout import Pen, table, tree
-from kraftline.inspect.cluster.sections import SECTIONS
+from kraftline.inspect.cluster.sections import SECTIONS, View
 from kraftline.inspect.cluster.snapshot import snapshot_lines
 from kraftline.inspect.cluster.text import image_text, image_tree
 from kraftline.inspect.history import History, open_history
@@ -18,6 +18,7 @@ from kraftline.metadata.image import MetadataImage
 from kraftline.schema import metadata as m
 from kraftline.schema.metadata.frame import record_from_json
 from kraftline.schema.types import Message
+from tests.fixture_files import FIXTURES
 from tests.fixtures.images.make import directories
 from tests.inspect.metadata_logs import ORDERS, cluster, make_log, partition
 from tests.metadata.replaying import replay, state, written
@@ -97,14 +98,15 @@ def test_secrets_are_hidden_unless_asked_for() -> None:
     image = history.image()
     hidden = "\n".join(
         [
-            *image_text(image, history, Pen(False)),
-            *image_tree(image, False),
-            *(str(SECTIONS[name](image, False)) for name in SECTIONS),
+            *image_text(View(image), history, Pen(False)),
+            *image_tree(View(image)),
+            *(str(SECTIONS[name](View(image))) for name in SECTIONS),
+            *(line.decode() for line in snapshot_lines(image, False)),
         ]
     )
     for secret in secrets(image):
         assert secret.hex() not in hidden
-        assert secret.hex() in "\n".join(image_tree(image, True))
+        assert secret.hex() in "\n".join(image_tree(View(image, secrets=True)))
     (token,) = image.delegation_tokens.tokens
     assert token not in hidden
     for line in snapshot_lines(image, False):
@@ -117,8 +119,8 @@ def test_passwords_in_configs_are_hidden(tmp_path: Path) -> None:
         resource_type=4, resource_name="1", name="ssl.keystore.password", value="hush"
     )
     image = image_of(tmp_path, [record])
-    assert "hush" not in str(SECTIONS["configs"](image, False))
-    assert "hush" in str(SECTIONS["configs"](image, True))
+    assert "hush" not in str(SECTIONS["configs"](View(image)))
+    assert "hush" in str(SECTIONS["configs"](View(image, secrets=True)))
     assert not any(b"hush" in line for line in snapshot_lines(image, False))
 
 
@@ -133,7 +135,7 @@ def test_snapshot_records_are_those_that_make_the_image(directory: Path) -> None
 @by_directory
 def test_sections_have_everything(directory: Path) -> None:
     image = open_history([str(directory)]).image()
-    counts = {name: len(rows(image, False)) for name, rows in SECTIONS.items()}
+    counts = {name: len(rows(View(image))) for name, rows in SECTIONS.items()}
     assert counts["brokers"] == len(image.cluster.brokers)
     assert counts["topics"] == len(image.topics.by_id)
     assert counts["partitions"] == sum(len(t.partitions) for t in image.topics.by_id.values())
@@ -141,6 +143,32 @@ def test_sections_have_everything(directory: Path) -> None:
     assert counts["acls"] == len(image.acls.acls)
     assert counts["scram"] == len(image.scram.credentials)
     assert counts["quotas"] == sum(map(len, image.client_quotas.entities.values()))
+
+
+def test_voters_are_shown_from_where_the_log_names_them() -> None:
+    """kraft.version is at offset 627, the voters behind it."""
+    history = upgraded()
+    (leg,) = history.legs
+    view = View(history.at(leg, 628), history.quorum(leg, 628))
+    assert [row["voter"] for row in SECTIONS["voters"](view)] == [1, 4, 5]
+    assert {"feature": "kraft.version", "level": 1, "name": None} in SECTIONS["features"](view)
+    said = "\n".join([*image_text(view, history, Pen(False)), *image_tree(view)])
+    assert "Voters of the quorum (3)" in said
+    assert said.count("uynJyxDvj2vaIfeJG3eonA") >= 2  # directory.id of node-4's meta.properties
+    before = View(history.at(leg, 626), history.quorum(leg, 626))
+    assert SECTIONS["voters"](before) == []
+    lines = list(image_text(before, history, Pen(False), sections=["voters"]))
+    assert "controller.quorum.voters" in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("end", "voters"), [("0627-0000000001", ()), ("0732-0000000002", (1, 4, 5))]
+)
+def test_a_snapshot_by_itself_shows_its_voters(end: str, voters: tuple[int, ...]) -> None:
+    (path,) = FIXTURES.glob(f"upgraded_4_3/data/node-1/*/*{end}.checkpoint")
+    history = open_history([str(path)])
+    (leg,) = history.legs
+    assert tuple(each.voter_id for each in history.quorum(leg, leg.last_offset).voters) == voters
 
 
 def test_tables_and_trees() -> None:

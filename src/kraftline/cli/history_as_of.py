@@ -194,6 +194,7 @@ def _everything(lake: Lake, standing: Standing, chosen: Chosen, form: str) -> No
 
 
 def _glance(lake: Lake, standing: Standing) -> None:
+    from kraftline.inspect.cluster.sections import View
     from kraftline.inspect.cluster.text import image_text
     from kraftline.lake.coverage import read_coverage
     from kraftline.lake.image import image_at
@@ -204,7 +205,7 @@ def _glance(lake: Lake, standing: Standing) -> None:
         gap = [""] if number else []
         metadata_log.write_lines([*gap, pen.bold(f"Cluster {place.cluster_id}")])
         lines = image_text(
-            image_at(lake, place),
+            View(image_at(lake, place)),
             known[place.cluster_id],
             pen,
             more=lambda name: f"as-of LAKE {_TABLES.get(name, name)}",

@@ -11,12 +11,14 @@ from kraftline.cli import metadata_log
 from kraftline.cli.options import FORMATS
 
 if TYPE_CHECKING:
+    from kraftline.inspect.cluster.sections import View
     from kraftline.inspect.history import History
     from kraftline.inspect.history.moments import Moment
     from kraftline.metadata.image import MetadataImage
 
 _SECTIONS = (
     "features",
+    "voters",
     "controllers",
     "brokers",
     "topics",
@@ -89,52 +91,50 @@ def command(
     if as_tree and (sections or form != "table"):
         other = "--section" if sections else f"--format {form}"
         metadata_log.wrong_use(f"--tree is everything, for people: leave out either it or {other}")
+    from kraftline.inspect.cluster.sections import View
+
     with metadata_log.opened(paths) as history:
         with metadata_log.working(history):
-            image = history.image(at, quick=quick)
+            leg, offset = history.find(at)
+            image = history.at(leg, offset, quick=quick)
         if form == "snapshot":
             _snapshot(image, history, secrets)
-        elif form == "table":
-            _text(image, history, sections, as_tree, secrets, quick)
+            return
+        view = View(image, history.quorum(leg, offset), secrets)
+        if form == "table":
+            _text(view, history, sections, as_tree, quick)
         else:
-            _rows(image, history, sections or _SECTIONS, secrets, form)
+            _rows(view, history, sections or _SECTIONS, form)
 
 
 def _text(
-    image: MetadataImage,
-    history: History,
-    sections: tuple[str, ...],
-    as_tree: bool,
-    secrets: bool,
-    quick: bool,
+    view: View, history: History, sections: tuple[str, ...], as_tree: bool, quick: bool
 ) -> None:
     from kraftline.inspect.cluster.printing import remarks
     from kraftline.inspect.cluster.text import image_text, image_tree
 
     pen = metadata_log.pen()
     if as_tree:
-        said = remarks(history, image.offset, quick=quick)
-        metadata_log.write_lines(chain(image_tree(image, secrets), [""], map(pen.dim, said)))
+        said = remarks(history, view.image.offset, quick=quick)
+        metadata_log.write_lines(chain(image_tree(view), [""], map(pen.dim, said)))
         return
-    lines = image_text(image, history, pen, sections=sections, secrets=secrets, quick=quick)
+    lines = image_text(view, history, pen, sections=sections, quick=quick)
     metadata_log.write_lines(lines)
 
 
-def _rows(
-    image: MetadataImage, history: History, sections: tuple[str, ...], secrets: bool, form: str
-) -> None:
+def _rows(view: View, history: History, sections: tuple[str, ...], form: str) -> None:
     from kraftline.inspect.cluster.sections import SECTIONS, as_of
 
     if form == "json":
-        whole: dict[str, object] = {"as_of": as_of(image, history)}
-        whole |= {name: SECTIONS[name](image, secrets) for name in sections}
+        whole: dict[str, object] = {"as_of": as_of(view.image, history)}
+        whole |= {name: SECTIONS[name](view) for name in sections}
         metadata_log.write_object(whole)
         return
     several = form == "jsonl"
     rows = (
         {"section": name, **row} if several else row
         for name in sections
-        for row in SECTIONS[name](image, secrets)
+        for row in SECTIONS[name](view)
     )
     metadata_log.write_rows(rows, form)
 

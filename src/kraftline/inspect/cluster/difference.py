@@ -11,8 +11,9 @@ from typing import TypeVar
 
 from kraftline.inspect.history import History
 from kraftline.inspect.history.moments import Moment
+from kraftline.inspect.history.quorum import Quorum
 from kraftline.metadata import words
-from kraftline.metadata.features import METADATA_VERSION
+from kraftline.metadata.features import KRAFT_VERSION, METADATA_VERSION
 from kraftline.metadata.image import MetadataImage
 from kraftline.metadata.image.configs import TOPIC
 from kraftline.metadata.image.topic import TopicImage
@@ -197,4 +198,13 @@ def between(
     else:
         earlier, later = history.in_order(leg, [min(start, end), max(start, end)])
         before, after = (earlier, later) if start <= end else (later, earlier)
-    return before, after, difference(before, after)
+    quorums = history.quorum(leg, start), history.quorum(other, end)
+    return before, after, [*quorum_difference(*quorums), *difference(before, after)]
+
+
+def quorum_difference(before: Quorum, after: Quorum) -> Iterator[Change]:
+    """The same of kraft.version and voters, which no image has."""
+    version = words.feature_change(KRAFT_VERSION, before.kraft_version, after.kraft_version)
+    if version is not None:
+        yield version
+    yield from words.voter_changes(before.voters, after.voters)

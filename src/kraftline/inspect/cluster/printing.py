@@ -74,6 +74,7 @@ def remarks(history: Known, offset: int, *, quick: bool = False) -> Iterator[str
 
 _GROUPS = (
     ("feature.", "Features"),
+    ("voters.", "Voters"),
     ("controller.", "Controllers"),
     ("broker.", "Brokers"),
     ("topic.", "Topics"),

@@ -6,22 +6,40 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
+import msgspec
+
 from kraftline.inspect.cluster.health import Health
 from kraftline.inspect.history import History
-from kraftline.metadata.features import METADATA_VERSION
+from kraftline.inspect.history.quorum import Quorum
+from kraftline.metadata.features import KRAFT_VERSION, METADATA_VERSION
 from kraftline.metadata.image import MetadataImage
 from kraftline.metadata.partition import NO_LEADER
-from kraftline.metadata.words import acl_text, endpoints, entity_name, resource_name
+from kraftline.metadata.words import (
+    acl_text,
+    endpoints,
+    entity_name,
+    resource_name,
+    voter_endpoints,
+)
 from kraftline.metadata.words.security import MECHANISMS
 from kraftline.metadata.words.values import HIDDEN, is_secret
 
 Row: TypeAlias = dict[str, Any]
 
 
-def brokers(image: MetadataImage, secrets: bool = False) -> list[Row]:
+class View(msgspec.Struct, frozen=True):
+    """What is shown: an image, and the quorum behind it where that is known. Keys, salts and
+    passwords only with `secrets`."""
+
+    image: MetadataImage
+    quorum: Quorum = Quorum()
+    secrets: bool = False
+
+
+def brokers(view: View) -> list[Row]:
     leads: Counter[int] = Counter()
     has: Counter[int] = Counter()
-    for topic in image.topics.by_id.values():
+    for topic in view.image.topics.by_id.values():
         for partition in topic.partitions:
             has.update(partition.replicas)
             if partition.leader != NO_LEADER:
@@ -39,7 +57,7 @@ def brokers(image: MetadataImage, secrets: bool = False) -> list[Row]:
             "directories": [str(each) for each in broker.directories],
             "cordoned": [str(each) for each in broker.cordoned_directories or ()],
         }
-        for number, broker in sorted(image.cluster.brokers.items())
+        for number, broker in sorted(view.image.cluster.brokers.items())
     ]
 
 
@@ -49,31 +67,45 @@ def _state(fenced: bool, stopping: bool) -> str:
     return "shutting down" if stopping else "in service"
 
 
-def controllers(image: MetadataImage, secrets: bool = False) -> list[Row]:
+def controllers(view: View) -> list[Row]:
     return [
         {
             "controller": number,
             "incarnation": str(controller.incarnation_id),
             "endpoints": endpoints(controller.listeners),
         }
-        for number, controller in sorted(image.cluster.controllers.items())
+        for number, controller in sorted(view.image.cluster.controllers.items())
     ]
 
 
-def features(image: MetadataImage, secrets: bool = False) -> list[Row]:
+def features(view: View) -> list[Row]:
     rows: list[Row] = []
-    version = image.features.metadata_version
+    version = view.image.features.metadata_version
     if version is not None:
         rows.append({"feature": METADATA_VERSION, "level": version.level, "name": version.name})
-    for name, level in sorted(image.features.levels.items()):
+    levels = dict(view.image.features.levels)
+    if view.quorum.kraft_version:
+        levels[KRAFT_VERSION] = view.quorum.kraft_version
+    for name, level in sorted(levels.items()):
         rows.append({"feature": name, "level": level, "name": None})
     return rows
 
 
-def topics(image: MetadataImage, secrets: bool = False) -> list[Row]:
-    health = Health(image)
+def voters(view: View) -> list[Row]:
+    return [
+        {
+            "voter": voter.voter_id,
+            "directory": str(voter.voter_directory_id),
+            "endpoints": voter_endpoints(voter),
+        }
+        for voter in view.quorum.voters
+    ]
+
+
+def topics(view: View) -> list[Row]:
+    health = Health(view.image)
     rows = []
-    for topic in sorted(image.topics.by_id.values(), key=lambda each: each.name):
+    for topic in sorted(view.image.topics.by_id.values(), key=lambda each: each.name):
         factors = sorted({len(each.replicas) for each in topic.partitions})
         found = Counter(
             trouble for each in topic.partitions for trouble in health.of(topic.name, each)
@@ -92,8 +124,8 @@ def topics(image: MetadataImage, secrets: bool = False) -> list[Row]:
     return rows
 
 
-def partitions(image: MetadataImage, secrets: bool = False) -> list[Row]:
-    health = Health(image)
+def partitions(view: View) -> list[Row]:
+    health = Health(view.image)
     return [
         {
             "topic": topic.name,
@@ -110,12 +142,12 @@ def partitions(image: MetadataImage, secrets: bool = False) -> list[Row]:
             "partition_epoch": each.partition_epoch,
             "troubles": list(health.of(topic.name, each)),
         }
-        for topic in sorted(image.topics.by_id.values(), key=lambda each: each.name)
+        for topic in sorted(view.image.topics.by_id.values(), key=lambda each: each.name)
         for number, each in topic.items()
     ]
 
 
-def troubles(image: MetadataImage, secrets: bool = False) -> list[Row]:
+def troubles(view: View) -> list[Row]:
     return [
         {
             "topic": each.topic,
@@ -127,63 +159,63 @@ def troubles(image: MetadataImage, secrets: bool = False) -> list[Row]:
             "down": list(each.down),
             "troubles": list(each.troubles),
         }
-        for each in Health(image).all()
+        for each in Health(view.image).all()
     ]
 
 
-def configs(image: MetadataImage, secrets: bool = False) -> list[Row]:
+def configs(view: View) -> list[Row]:
     return [
         {
             "resource": resource_name(resource),
             "key": key,
-            "value": HIDDEN if is_secret(key) and not secrets else value,
+            "value": HIDDEN if is_secret(key) and not view.secrets else value,
         }
-        for resource, keys in sorted(image.configs.resources.items(), key=lambda each: each[0])
+        for resource, keys in sorted(view.image.configs.resources.items(), key=lambda each: each[0])
         for key, value in sorted(keys.items())
     ]
 
 
-def quotas(image: MetadataImage, secrets: bool = False) -> list[Row]:
+def quotas(view: View) -> list[Row]:
     rows = [
         {"entity": entity_name(entity), "key": key, "value": value}
-        for entity, limits in image.client_quotas.entities.items()
+        for entity, limits in view.image.client_quotas.entities.items()
         for key, value in limits.items()
     ]
     return sorted(rows, key=lambda row: (str(row["entity"]), str(row["key"])))
 
 
-def acls(image: MetadataImage, secrets: bool = False) -> list[Row]:
+def acls(view: View) -> list[Row]:
     rows = [
         {
             "principal": acl.principal,
             "acl": acl_text(acl),
             "id": str(key),
         }
-        for key, acl in image.acls.acls.items()
+        for key, acl in view.image.acls.acls.items()
     ]
     return sorted(rows, key=lambda row: (row["principal"], row["acl"], row["id"]))
 
 
-def scram(image: MetadataImage, secrets: bool = False) -> list[Row]:
+def scram(view: View) -> list[Row]:
     rows = []
-    for (mechanism, user), credential in sorted(image.scram.credentials.items()):
+    for (mechanism, user), credential in sorted(view.image.scram.credentials.items()):
         rows.append(
             {
                 "user": user,
                 "mechanism": MECHANISMS.get(mechanism, str(mechanism)),
                 "iterations": credential.iterations,
-                "salt": credential.salt.hex() if secrets else HIDDEN,
-                "stored_key": credential.stored_key.hex() if secrets else HIDDEN,
-                "server_key": credential.server_key.hex() if secrets else HIDDEN,
+                "salt": credential.salt.hex() if view.secrets else HIDDEN,
+                "stored_key": credential.stored_key.hex() if view.secrets else HIDDEN,
+                "server_key": credential.server_key.hex() if view.secrets else HIDDEN,
             }
         )
     return sorted(rows, key=lambda row: (str(row["user"]), str(row["mechanism"])))
 
 
-def tokens(image: MetadataImage, secrets: bool = False) -> list[Row]:
+def tokens(view: View) -> list[Row]:
     return [
         {
-            "token": key if secrets else HIDDEN,
+            "token": key if view.secrets else HIDDEN,
             "owner": token.owner,
             "requester": token.requester,
             "renewers": list(token.renewers),
@@ -191,17 +223,18 @@ def tokens(image: MetadataImage, secrets: bool = False) -> list[Row]:
             "expires": token.expiration_timestamp,
             "longest": token.max_timestamp,
         }
-        for key, token in sorted(image.delegation_tokens.tokens.items())
+        for key, token in sorted(view.image.delegation_tokens.tokens.items())
     ]
 
 
-def producer_ids(image: MetadataImage, secrets: bool = False) -> list[Row]:
-    next_id = image.producer_ids.next_producer_id
+def producer_ids(view: View) -> list[Row]:
+    next_id = view.image.producer_ids.next_producer_id
     return [] if next_id < 0 else [{"next_producer_id": next_id}]
 
 
-SECTIONS: Final[dict[str, Callable[[MetadataImage, bool], list[Row]]]] = {
+SECTIONS: Final[dict[str, Callable[[View], list[Row]]]] = {
     "features": features,
+    "voters": voters,
     "controllers": controllers,
     "brokers": brokers,
     "topics": topics,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
+from itertools import chain
 
 import msgspec
 
-from kraftline.inspect.cluster.difference import difference
+from kraftline.inspect.cluster.difference import difference, quorum_difference
 from kraftline.inspect.cluster.state import State
 from kraftline.inspect.cluster.telling import Teller, Told
 from kraftline.inspect.history import History, Trouble, Unanswerable, show_range
@@ -158,6 +159,8 @@ def never_told(history: History, wanted: Filter) -> list[str]:
 def bridged(history: History, before: MetadataImage, leg: Leg, wanted: Filter) -> Iterator[Told]:
     """What a snapshot behind a gap shows: what happened, though not when."""
     after = history.base_image(leg.base, before)
+    quorum = history.quorum(*history.find(AtOffset(before.offset)))
+    voting = quorum_difference(quorum, history.quorum(leg, leg.first_offset))
     change = Change(
         kind="log.gap",
         subject="log",
@@ -169,7 +172,7 @@ def bridged(history: History, before: MetadataImage, leg: Leg, wanted: Filter) -
         after=leg.first_offset,
     )
     yield Told(offset=leg.first_offset, time=leg.first_time, change=change)
-    for found in difference(before, after):
+    for found in chain(voting, difference(before, after)):
         if wanted.wants(found):
             yield Told(offset=leg.first_offset, time=leg.first_time, change=found)
 

@@ -14,7 +14,7 @@ from kraftline.inspect.cluster.health import (
 )
 from kraftline.inspect.cluster.layout import Pen, leaf, table, tree
 from kraftline.inspect.cluster.printing import Known, remarks
-from kraftline.inspect.cluster.sections import SECTIONS, Row
+from kraftline.inspect.cluster.sections import SECTIONS, Row, View
 from kraftline.inspect.moments import show_moment, show_time
 from kraftline.metadata.image import MetadataImage
 from kraftline.metadata.words import quota_value
@@ -24,6 +24,7 @@ _MOST = 40
 # What a table shows of a section's rows; all of it is in the other formats.
 _COLUMNS: dict[str, tuple[str, ...]] = {
     "features": ("feature", "level", "name"),
+    "voters": ("voter", "endpoints", "directory"),
     "controllers": ("controller", "endpoints"),
     "brokers": ("broker", "state", "rack", "leads", "replicas", "epoch", "dirs", "endpoints"),
     "topics": ("topic", "partitions", "replicas", "min isr", "leaders", "troubles"),
@@ -37,36 +38,40 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
     "producer-ids": ("next producer id",),
 }
 _TITLES = {
+    "voters": "Voters of the quorum",
     "troubles": "Partitions in trouble",
     "acls": "ACLs",
     "scram": "SCRAM users",
     "tokens": "Delegation tokens",
     "producer-ids": "Producer ids",
 }
-_RIGHT = ("broker", "controller", "level", "leads", "partitions", "epoch", "iterations", "min isr")
+_NONE = {"voters": "none in the log: controller.quorum.voters of every node names them"}
+_RIGHT = (
+    *("broker", "controller", "voter", "level", "leads", "partitions", "epoch", "iterations"),
+    "min isr",
+)
 # In the overview only where there is something to see.
 _OVERVIEW = tuple(name for name in SECTIONS if name != "partitions")
 
 
 def image_text(
-    image: MetadataImage,
+    view: View,
     history: Known,
     pen: Pen,
     *,
     sections: Sequence[str] = (),
-    secrets: bool = False,
     quick: bool = False,
     more: Callable[[str], str] = "--section {}".format,
 ) -> Iterator[str]:
     """The whole as lines; `sections` picks some, with all their rows. `more` says how to see all
     of a section."""
-    yield from heading(image, history, pen, quick=quick)
+    yield from heading(view.image, history, pen, quick=quick)
     for name in sections or _OVERVIEW:
-        rows = SECTIONS[name](image, secrets)
+        rows = SECTIONS[name](view)
         if rows or sections:
             yield ""
             yield from section_text(
-                name, rows, pen, all_rows=bool(sections), secrets=secrets, more=more(name)
+                name, rows, pen, all_rows=bool(sections), secrets=view.secrets, more=more(name)
             )
 
 
@@ -101,7 +106,7 @@ def section_text(
     title = _TITLES.get(name, name.capitalize())
     yield pen.bold(f"{title} ({len(rows):,})")
     if not rows:
-        yield "  none"
+        yield f"  {_NONE.get(name, 'none')}"
         return
     shown = rows if all_rows else rows[:_MOST]
     columns = _COLUMNS[name]
@@ -162,28 +167,32 @@ def _few(names: list[str]) -> str:
     return f"{', '.join(names[:6])} … ({len(names)} brokers)"
 
 
-def image_tree(image: MetadataImage, secrets: bool) -> Iterator[str]:
+def image_tree(view: View) -> Iterator[str]:
     """Every section as a branch, every row as one below it."""
-    return tree(as_tree(image, secrets), "image")
+    return tree(as_tree(view), "image")
 
 
-def as_tree(image: MetadataImage, secrets: bool) -> dict[str, Any]:
-    where = image.provenance
+def as_tree(view: View) -> dict[str, Any]:
+    where = view.image.provenance
     out: dict[str, Any] = {
         "provenance": {
             "last offset": where.last_offset,
             "last epoch": where.last_epoch,
             "last time": show_time(where.last_log_time_ms),
         },
-        "features": {row["feature"]: row["level"] for row in SECTIONS["features"](image, secrets)},
+        "features": {row["feature"]: row["level"] for row in SECTIONS["features"](view)},
     }
-    for section, key in (("controllers", "controller"), ("brokers", "broker")):
-        rows = SECTIONS[section](image, secrets)
+    for section, key in (
+        ("voters", "voter"),
+        ("controllers", "controller"),
+        ("brokers", "broker"),
+    ):
+        rows = SECTIONS[section](view)
         out[section] = {str(row.pop(key)): row for row in rows}
     names: dict[str, Any] = {}
-    for row in SECTIONS["topics"](image, secrets):
+    for row in SECTIONS["topics"](view):
         names[row["topic"]] = {"id": row["id"], "partitions": {}}
-    for row in SECTIONS["partitions"](image, secrets):
+    for row in SECTIONS["partitions"](view):
         topic, number = row.pop("topic"), row.pop("partition")
         names[topic]["partitions"][str(number)] = {
             key: value for key, value in row.items() if value not in ([], {})
@@ -191,16 +200,16 @@ def as_tree(image: MetadataImage, secrets: bool) -> dict[str, Any]:
     out["topics"] = names
     for section, keys in (("configs", ("resource", "key")), ("quotas", ("entity", "key"))):
         nested: dict[str, Any] = {}
-        for row in SECTIONS[section](image, secrets):
+        for row in SECTIONS[section](view):
             nested.setdefault(row[keys[0]], {})[row[keys[1]]] = row["value"]
         out[section] = nested
-    out["acls"] = {row["id"]: row["acl"] for row in SECTIONS["acls"](image, secrets)}
+    out["acls"] = {row["id"]: row["acl"] for row in SECTIONS["acls"](view)}
     users: dict[str, Any] = {}
-    for row in SECTIONS["scram"](image, secrets):
+    for row in SECTIONS["scram"](view):
         users.setdefault(row.pop("user"), {})[row.pop("mechanism")] = row
     out["scram"] = users
-    tokens = SECTIONS["tokens"](image, secrets)
+    tokens = SECTIONS["tokens"](view)
     out["tokens"] = {f"{at} of {row['owner']}": row for at, row in enumerate(tokens, 1)}
-    for row in SECTIONS["producer-ids"](image, secrets):
+    for row in SECTIONS["producer-ids"](view):
         out["producer ids"] = row
     return {name: value for name, value in out.items() if value not in ({}, [])}

@@ -29,12 +29,14 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 class Copy(msgspec.Struct, frozen=True):
-    """One node's copy of the log. `cluster_id` is None where nothing says whose it is."""
+    """One node's copy of the log. `cluster_id` is None where nothing says whose it is. `formatted`
+    is the snapshot before all records that a dynamic quorum begins with: it has its voters."""
 
     path: str
     segments: tuple[str, ...] = ()
     snapshots: tuple[Snapshot, ...] = ()
     cluster_id: str | None = None
+    formatted: Snapshot | None = None
 
 
 def find_copies(paths: Sequence[str]) -> list[Copy]:
@@ -97,15 +99,17 @@ def _partition(path: str, cluster_id: str | None = None) -> Copy:
             f"{path}: the log of a topic, not of the cluster's metadata "
             f"(that is in {METADATA_TOPIC}-0)"
         )
+    snapshots = tuple(
+        Snapshot(each.path, each.id)
+        for each in directory.snapshots
+        if each.state is SnapshotState.WHOLE
+    )
     return Copy(
         path,
         tuple(segment.path for segment in directory.segments),
-        tuple(
-            Snapshot(each.path, each.id)
-            for each in directory.snapshots
-            if each.state is SnapshotState.WHOLE
-        ),
+        snapshots,
         cluster_id,
+        next((each for each in snapshots if not each.id.end_offset), None),
     )
 
 
@@ -125,7 +129,12 @@ def _log_directory(path: str) -> Copy:
         return copy
     if directory.bootstrap is not None:
         # Formatted and never started: a cluster would begin with these records.
-        return Copy(path, snapshots=(_snapshot(directory.bootstrap),), cluster_id=cluster_id)
+        return Copy(
+            path,
+            snapshots=(_snapshot(directory.bootstrap),),
+            cluster_id=cluster_id,
+            formatted=None if copy is None else copy.formatted,
+        )
     if copy is not None and copy.snapshots:
         return copy
     raise NotKafka(

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from kraftline.errors import BadData, NotKafka
+from kraftline.errors import BadData, KraftlineError, NotKafka
 from kraftline.inspect.history import batches as headers
 from kraftline.inspect.history.batches import Batch, Progress
 from kraftline.inspect.history.files import Snapshot, find_copies
 from kraftline.inspect.history.legs import Base, Leg, check_snapshot, find_legs
 from kraftline.inspect.history.moments import Moment, locate, show_range
+from kraftline.inspect.history.quorum import Quorum, after_controls, snapshot_quorum
 from kraftline.inspect.history.reading import read_batches
 from kraftline.inspect.history.trouble import Trouble, TroubleFaults, Unanswerable, name_of
 from kraftline.metadata.image import EMPTY, MetadataImage, Provenance
@@ -37,10 +38,15 @@ class History:
     """
 
     def __init__(
-        self, legs: list[Leg], snapshots: Sequence[Snapshot], trouble: list[Trouble]
+        self,
+        legs: list[Leg],
+        snapshots: Sequence[Snapshot],
+        trouble: list[Trouble],
+        formatted: Snapshot | None = None,
     ) -> None:
         self.legs = legs
         self.trouble = trouble
+        self._formatted = formatted
         self._snapshots = sorted(snapshots, key=lambda each: each.id)
         self._checked: dict[Snapshot, Base | None] = {}
         # Whoever wants to hear how a replay gets on.
@@ -114,6 +120,19 @@ class History:
                 for image, offset in zip(found, offsets, strict=True)
             ]
         return images, replay.transaction
+
+    def quorum(self, leg: Leg, offset: int) -> Quorum:
+        """kraft.version and voters once the record at the offset has taken effect."""
+        found, base = Quorum(), None if leg.base is None else leg.base.snapshot
+        if base is None or not base.id.end_offset:
+            base = self._formatted or base
+        if base is not None:
+            try:
+                found = snapshot_quorum(base.path)
+            except KraftlineError as error:
+                self.trouble.append(Trouble(f"its voters cannot be read: {error}", base.path))
+        controls = [each for each in leg.batches if each.is_control and each.base_offset <= offset]
+        return after_controls(found, read_batches(controls, self.trouble.append), offset)
 
     def start(self, leg: Leg, offset: int, *, quick: bool = False) -> tuple[Base | None, int]:
         """Where a replay to an offset begins: a base, and the first offset behind it."""
@@ -192,7 +211,8 @@ def open_history(paths: Sequence[str], progress: Progress | None = None) -> Hist
     ]
     merged = headers.merge(read, [copy.path for copy in copies], trouble.append)
     by_id = {s.id: s for copy in reversed(copies) for s in copy.snapshots}
-    history = History([], list(by_id.values()), trouble)
+    formatted = next((copy.formatted for copy in copies if copy.formatted is not None), None)
+    history = History([], list(by_id.values()), trouble, formatted)
     history.legs = find_legs(merged, list(by_id.values()), history._check)
     if not history.legs:
         why = f": {trouble[0]}" if trouble else ""

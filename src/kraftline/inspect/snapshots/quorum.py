@@ -10,6 +10,7 @@ from kraftline.inspect.snapshots.refusal import Refused
 from kraftline.inspect.snapshots.source import State
 from kraftline.metadata.features import FEATURES, KRAFT_VERSION, from_level
 from kraftline.metadata.voters import InitialVoter, voters_record
+from kraftline.metadata.words import voter_changes
 from kraftline.schema.control.voters_record import Voter, VotersRecord
 from kraftline.schema.metadata.unregister_controller_record import UnregisterControllerRecord
 from kraftline.schema.types import Message
@@ -51,7 +52,7 @@ def replace_voters(
     return Quorum(
         VotersRecord(voters=tuple(after[n] for n in sorted(after))),
         tuple(UnregisterControllerRecord(controller_id=n) for n in gone if n in registered),
-        tuple(_changes(before, after)),
+        tuple(change.text for change in voter_changes(before.values(), after.values())),
         tuple(notes),
     )
 
@@ -89,25 +90,3 @@ def _same(before: Voter | None, after: Voter) -> Voter | None:
     (wanted,) = after.endpoints
     found = any((e.host, e.port) == (wanted.host, wanted.port) for e in before.endpoints)
     return before if found else None
-
-
-def _changes(before: dict[int, Voter], after: dict[int, Voter]) -> list[str]:
-    said = []
-    for node in sorted(before.keys() | after.keys()):
-        was, now = before.get(node), after.get(node)
-        if was == now:
-            continue
-        if was is None and now is not None:
-            said.append(f"node {node} becomes a voter: {show_voter(now)}")
-        elif now is None and was is not None:
-            said.append(f"node {node} is no longer a voter (it was {show_voter(was)})")
-        elif was is not None and now is not None:
-            said.append(f"voter {node}: {show_voter(was)} -> {show_voter(now)}")
-    return said
-
-
-def show_voter(voter: Voter) -> str:
-    where = [
-        f"{e.name}://{f'[{e.host}]' if ':' in e.host else e.host}:{e.port}" for e in voter.endpoints
-    ]
-    return f"{', '.join(where)}, directory {voter.voter_directory_id}"

@@ -13,17 +13,14 @@ from kraftline.inspect.history import History, Trouble, open_history
 from kraftline.inspect.history.files import Copy, find_copies
 from kraftline.inspect.history.legs import Leg
 from kraftline.inspect.history.moments import Moment
-from kraftline.inspect.history.reading import read_batches
 from kraftline.inspect.history.trouble import name_of
 from kraftline.inspect.snapshots.refusal import Refused
 from kraftline.metadata.image import MetadataImage
 from kraftline.metadata.words.values import plural
-from kraftline.raft.control_state import ControlState
 from kraftline.schema.control.voters_record import VotersRecord
 from kraftline.storage import quorum_state
 from kraftline.storage.names import BOOTSTRAP, SnapshotId, parse_snapshot
 from kraftline.storage.quorum_state import read_quorum_state
-from kraftline.storage.snapshot_file import SnapshotReader
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,13 +72,13 @@ def read_state(
             f"records from offset {committed or 0} on are in no snapshot yet: the files do not "
             "tell whether the last of them were committed"
         )
-    kraft_version, voters = _quorum(copies, history, leg, offset)
+    quorum = history.quorum(leg, offset)
     return State(
         image=image,
         id=SnapshotId(image.offset + 1, image.provenance.last_epoch),
         log_time=_time(leg, offset),
-        kraft_version=kraft_version,
-        voters=voters,
+        kraft_version=quorum.kraft_version,
+        voters=quorum.record,
         election=max(map(_election, copies)),
         notes=tuple(notes),
         files=tuple(
@@ -120,26 +117,6 @@ def _troubles(trouble: Sequence[Trouble], known: int) -> list[str]:
     if refused:
         said.append(f"passed over: {plural(len(refused), 'record')}; the first: {refused[0]}")
     return said
-
-
-def _quorum(
-    copies: Sequence[Copy], history: History, leg: Leg, offset: int
-) -> tuple[int, VotersRecord | None]:
-    """kraft.version and voters as they stand in front of the offset."""
-    controls = ControlState()
-    for copy in copies:
-        for snapshot in copy.snapshots:
-            if snapshot.id.end_offset > offset + 1:
-                continue
-            try:
-                with SnapshotReader(snapshot.path) as reader:
-                    controls.add_snapshot(reader)
-            except KraftlineError:
-                continue  # told of when the history was opened, if it mattered
-    found = [each for each in leg.batches if each.is_control and each.base_offset <= offset]
-    for batch in read_batches(found, history.trouble.append):
-        controls.add(batch.base_offset, [control.message for control in batch.controls])
-    return controls.at(offset)
 
 
 def _election(copy: Copy) -> int:

@@ -27,6 +27,7 @@ from kraftline.metadata.words.topics import (
     topic_created,
     topic_deleted,
 )
+from kraftline.metadata.words.voters import voter_changes, voter_endpoints
 
 __all__ = [
     "Change",
@@ -53,4 +54,6 @@ __all__ = [
     "topic_created",
     "topic_deleted",
     "transaction_change",
+    "voter_changes",
+    "voter_endpoints",
 ]
