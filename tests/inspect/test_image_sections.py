@@ -122,6 +122,10 @@ def test_passwords_in_configs_are_hidden(tmp_path: Path) -> None:
     assert "hush" not in str(SECTIONS["configs"](View(image)))
     assert "hush" in str(SECTIONS["configs"](View(image, secrets=True)))
     assert not any(b"hush" in line for line in snapshot_lines(image, False))
+    for secrets in (False, True):
+        history = open_history([str(tmp_path / "__cluster_metadata-0")])
+        lines = image_text(View(image, secrets=secrets), history, Pen(False), sections=["configs"])
+        assert any("hush" in line for line in lines) == secrets
 
 
 @by_directory

@@ -18,7 +18,7 @@ from kraftline.inspect.cluster.sections import SECTIONS, Row, View
 from kraftline.inspect.moments import show_moment, show_time
 from kraftline.metadata.image import MetadataImage
 from kraftline.metadata.words import quota_value
-from kraftline.metadata.words.values import config_value, plural
+from kraftline.metadata.words.values import config_value, is_secret, plural
 
 _MOST = 40
 # What a table shows of a section's rows; all of it is in the other formats.
@@ -147,7 +147,7 @@ def _cell(section: str, column: str, row: Row) -> str:
             implied = (UNDER_MIN_ISR, UNDER_REPLICATED) if OFFLINE in row["troubles"] else ()
             return leaf([each for each in row["troubles"] if each not in implied])
         case "configs", "value":
-            return _with_raw(config_value(row["key"], row["value"]), row["value"])
+            return _config(row["key"], row["value"])
         case "quotas", "value":
             return quota_value(row["key"], row["value"])
         case "tokens", ("issued" | "expires"):
@@ -157,8 +157,10 @@ def _cell(section: str, column: str, row: Row) -> str:
     return leaf(row[column])
 
 
-def _with_raw(said: str, raw: str) -> str:
-    return said if said == raw or said.startswith("[") else f"{said} ({raw})"
+def _config(key: str, raw: str) -> str:
+    # Whether a secret is shown was decided when the row was made.
+    said = raw if is_secret(key) else config_value(key, raw)
+    return said if said == raw else f"{said} ({raw})"
 
 
 def _few(names: list[str]) -> str:
