@@ -130,7 +130,9 @@ def command(
 
 def _exclusive(ctx: click.Context) -> None:
     """The flags that say which quorum the node belongs to exclude each other."""
-    given = ["--" + name.replace("_", "-") for name in _QUORUM if ctx.params[name]]
+    given = [
+        "--" + name.replace("_", "-") for name in _QUORUM if ctx.params[name] not in (False, None)
+    ]
     if len(given) > 1:
         raise click.UsageError(f"{given[1]}: not allowed with {given[0]}")
 

@@ -1,7 +1,7 @@
 """The few settings of `server.properties` that formatting needs, checked as Kafka checks them.
 
-Only who the node is, where its directories are and which quorum it belongs to. Everything else in
-the file is left alone: full configuration is another package's.
+Who the node is, where its directories are and which quorum it belongs to. Of everything else only
+the values are looked at: a file that Kafka would not take is no good for a first start.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from kraftline.config.effective import Config
 from kraftline.config.properties import read_properties
 from kraftline.errors import Corrupt, KraftlineError
 from kraftline.storage.files import Path, load
@@ -19,8 +20,6 @@ _LIMIT = 16 * 1024 * 1024
 _LISTENER = re.compile(r"([^:/\s]+)://(\[[0-9a-fA-F:%.]*\]|[^:\[\]]*):(-?[0-9]{1,5})")
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:%.]+\]|[^:\[\]\s]+):([0-9]{1,5})")
 _ANY = ("", "0.0.0.0", "::")
-_MAX_INT = 2**31 - 1
-_ROLES = ("broker", "controller")
 
 
 class BadConfig(KraftlineError):
@@ -60,23 +59,15 @@ def read_format_config(path: Path) -> FormatConfig:
 
 def format_config(found: Mapping[str, str]) -> FormatConfig:
     """Check and gather; what is asked first is what Kafka complains of first."""
-    roles = _roles(found)
+    Config({name: (text, "") for name, text in found.items()})
+    roles = _items(found, "process.roles")
     node_id = _node_id(found)
     names = _items(found, "controller.listener.names")
-    if not names:
-        raise _missing("controller.listener.names")
     listeners = _listeners(found.get("listeners", "PLAINTEXT://:9092"))
     voters = _static_voters(found)
     _check_quorum(found, node_id, roles, voters)
     _check_listeners(roles, names, listeners)
-    log_dirs = _items(found, "log.dirs")
-    if not log_dirs:
-        if "log.dirs" in found:
-            raise BadConfig(
-                "Configuration 'log.dirs' must not be empty. Valid values include: any "
-                "non-empty value"
-            )
-        log_dirs = _items(found, "log.dir") or ("/tmp/kafka-logs",)
+    log_dirs = _items(found, "log.dirs") or _items(found, "log.dir") or ("/tmp/kafka-logs",)
     return FormatConfig(
         node_id=node_id,
         roles=roles,
@@ -89,38 +80,11 @@ def format_config(found: Mapping[str, str]) -> FormatConfig:
     )
 
 
-def _roles(found: Mapping[str, str]) -> tuple[str, ...]:
-    if "process.roles" not in found:
-        raise _missing(
-            "process.roles", "formatting is only for KRaft: broker, controller or broker,controller"
-        )
-    roles = _items(found, "process.roles")
-    if not roles:
-        raise BadConfig(
-            "Configuration 'process.roles' must not be empty. "
-            f"Valid values include: [{', '.join(_ROLES)}]"
-        )
-    for role in roles:
-        if role not in _ROLES:
-            raise BadConfig(
-                f"Invalid value {role} for configuration process.roles: "
-                f"String must be one of: {', '.join(_ROLES)}"
-            )
-    return roles
-
-
 def _node_id(found: Mapping[str, str]) -> int:
-    given = {key: found[key].strip() for key in ("node.id", "broker.id") if key in found}
-    if not given:
-        raise _missing("node.id")
-    if len(set(given.values())) > 1:
+    given = {found[key].strip() for key in ("node.id", "broker.id") if key in found}
+    if len(given) > 1:
         raise BadConfig("You must set `node.id` to the same value as `broker.id`.")
-    key, text = next(iter(given.items()))
-    if not re.fullmatch(r"[-+]?[0-9]{1,10}", text) or int(text) > _MAX_INT:
-        raise BadConfig(f"Invalid value {text} for configuration {key}: Not a number of type INT")
-    if int(text) < 0:
-        raise BadConfig(f"Invalid value {text} for configuration {key}: Value must be at least 0")
-    return int(text)
+    return int(given.pop())
 
 
 def _static_voters(found: Mapping[str, str]) -> dict[int, str]:
@@ -234,8 +198,3 @@ def _items(found: Mapping[str, str], key: str) -> tuple[str, ...]:
 
 def _flag(found: Mapping[str, str], key: str) -> bool:
     return found.get(key, "").strip().lower() == "true"
-
-
-def _missing(key: str, hint: str | None = None) -> BadConfig:
-    text = f'Missing required configuration "{key}" which has no default value.'
-    return BadConfig(f"{text} ({hint})" if hint else text)
