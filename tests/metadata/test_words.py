@@ -143,6 +143,18 @@ def test_a_reassignment_from_start_to_end() -> None:
     ]
 
 
+def test_a_reassignment_that_only_takes_away() -> None:
+    under_way = become(HEALTHY, removing_replicas=(1,))
+    assert said(under_way, removing_replicas=()) == [
+        "reassignment.cancelled: reassignment of orders-3 was cancelled: replicas are [2, 5, 1] "
+        "again"
+    ]
+    taken: dict[str, Any] = {"replicas": (2, 5), "directories": (A, B), "isr": (2, 5)}
+    assert said(under_way, removing_replicas=(), **taken)[-1] == (
+        "reassignment.completed: reassignment of orders-3 completed: replicas are now [2, 5]"
+    )
+
+
 def test_replicas_without_a_reassignment() -> None:
     assert said(HEALTHY, replicas=(5, 2, 1), directories=(B, A, C)) == [
         "replicas.reordered: replicas of orders-3 are in another order: [2, 5, 1] -> [5, 2, 1]; "

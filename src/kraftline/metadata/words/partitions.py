@@ -207,7 +207,9 @@ class _Said:
             return self._change("reassignment.started", text, origin, target, who=who)
         if under_way and not still:
             origin = tuple(each for each in was if each not in before.adding_replicas)
-            if before.adding_replicas and not set(now) & set(before.adding_replicas):
+            came = set(now) & set(before.adding_replicas)
+            stayed = set(now) & set(before.removing_replicas)
+            if not came if before.adding_replicas else stayed:
                 text = f"reassignment of {name} was cancelled: replicas are {_list(now)} again"
                 return self._change("reassignment.cancelled", text, was, now, who=who)
             text = f"reassignment of {name} completed: replicas are now {_list(now)}"
