@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from kraftline.inspect.history import Unanswerable, open_history
 from kraftline.inspect.history.moments import AtOffset
 from kraftline.schema import metadata as m
 from kraftline.schema.types import Message
+from tests.fixture_files import FIXTURES
 from tests.inspect.metadata_logs import (
     ORDERS,
     OTHER,
@@ -22,6 +24,7 @@ from tests.inspect.metadata_logs import (
     partition,
     register,
     topic,
+    uuid,
 )
 
 
@@ -126,6 +129,69 @@ def test_brokers_are_followed_only_while_the_topic_is_there(tmp_path: Path) -> N
     events = ask(log, "orders-1").events
     assert [one.change.kind for one in events] == kinds
     assert events[-1].change.subject == "broker 2"
+
+
+def test_brokers_are_followed_only_while_they_are_replicas(tmp_path: Path) -> None:
+    change = partial(m.PartitionChangeRecord, partition_id=0, topic_id=ORDERS)
+    back = partial(m.BrokerRegistrationChangeRecord, fenced=-1)
+    one, two, three, four = (uuid(5000 + broker) for broker in (1, 2, 3, 4))
+    moving = change(
+        replicas=(1, 2, 3, 4),
+        directories=(one, two, three, four),
+        adding_replicas=(4,),
+        removing_replicas=(3,),
+    )
+    moved = change(
+        replicas=(1, 2, 4),
+        directories=(one, two, four),
+        isr=(1, 2, 4),
+        adding_replicas=(),
+        removing_replicas=(),
+    )
+    log = make_log(
+        tmp_path,
+        *cluster(),
+        [register(4, epoch=4)],
+        [moving],
+        [fence(3)],
+        [moved],
+        [back(broker_id=3, broker_epoch=3)],
+        [back(broker_id=4, broker_epoch=4)],
+    )
+    events = ask(log, "orders-0").events
+    assert [(one.change.kind, one.change.subject) for one in events] == [
+        ("topic.created", "topic orders"),
+        ("reassignment.started", "orders-0"),
+        ("broker.fenced", "broker 3"),
+        ("isr.changed", "orders-0"),
+        ("reassignment.completed", "orders-0"),
+        ("broker.unfenced", "broker 4"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [
+        (228, "Broker 3 is in service, but its directory there is offline."),
+        (298, "(offset 240), and its directory there is offline."),
+    ],
+)
+def test_a_replica_on_a_lost_directory_is_not_said_to_catch_up(at: int, said: str) -> None:
+    """Broker 3 lost a directory at offset 224, and was shut down from 240 on."""
+    (path,) = FIXTURES.glob("metadata_4_3/data/node-1/__cluster_metadata-0")
+    assert said in ask(path, "single-0", at).sentence
+
+
+def test_defaults_of_all_topics_are_part_of_the_story(tmp_path: Path) -> None:
+    config = partial(m.ConfigRecord, resource_type=4, resource_name="")
+    log = make_log(
+        tmp_path,
+        *cluster(),
+        [config(name="min.insync.replicas", value="3")],
+        [config(name="background.threads", value="3")],
+    )
+    *_, last = ask(log, "orders-0").events
+    assert last.change.text == "min.insync.replicas of all brokers set to 3"
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,14 @@ from kraftline.inspect.cluster.telling import Teller, Told
 from kraftline.inspect.history import History, Unanswerable, show_time
 from kraftline.inspect.history.moments import Moment
 from kraftline.metadata.image import MetadataImage
+from kraftline.metadata.image.configs import BROKER, ConfigResource
 from kraftline.metadata.partition import NO_LEADER, PartitionRegistration
+from kraftline.metadata.words import resource_name
 from kraftline.metadata.words.values import brokers as named
 from kraftline.metadata.words.values import numbers
 from kraftline.schema.metadata.partition_change_record import PartitionChangeRecord
 from kraftline.schema.metadata.partition_record import PartitionRecord
 from kraftline.schema.types import Message
-from kraftline.schema.uuids import Uuid
 
 # Of a broker's events, those that a partition feels.
 _FELT = (
@@ -33,6 +34,9 @@ _FELT = (
     "broker.shutting-down",
     "broker.directory.offline",
 )
+_ALL_BROKERS = resource_name(ConfigResource(BROKER, ""))
+# Of its own, those that say which replicas it has from then on.
+_SETTLED = ("reassignment.completed", "reassignment.cancelled", "replicas.changed")
 _DOWN = ("broker.fenced", "broker.unregistered", "broker.shutting-down")
 
 
@@ -123,7 +127,7 @@ def as_answer(story: Story) -> dict[str, Any]:
 
 
 class _Telling:
-    """Gathers events; those of brokers are kept for replicas that the partition had by then."""
+    """Gathers events; those of brokers only while they are replicas of the partition."""
 
     def __init__(self, topic: str, partition: int) -> None:
         self.topic = topic
@@ -133,12 +137,10 @@ class _Telling:
         self.replicas: set[int] = set()
         # Also of brokers that are not replicas yet.
         self.down_since: dict[int, Told] = {}
-        self._ids: set[Uuid] = set()
 
     def begin(self, image: MetadataImage) -> None:
         found = image.topics.named(self.topic)
         if found is not None:
-            self._ids.add(found.id)
             registration = found.partition(self.partition)
             if registration is not None:
                 self.replicas |= set(registration.replicas)
@@ -157,7 +159,7 @@ class _Telling:
                 self._own(one)
             elif change.kind.startswith("broker."):
                 self._broker(one)
-            elif change.kind == "log.gap":
+            elif change.kind == "log.gap" or (self.replicas and self._is_felt_by_all(one)):
                 self.events.append(one)
 
     def _own(self, one: Told) -> None:
@@ -171,11 +173,12 @@ class _Telling:
             self.replicas |= set(replicas)
             self.seen = True
         self.seen |= change.partition is not None
-        if change.kind.startswith(("reassignment.", "replicas.")):
-            self.replicas |= set(change.before or ()) | set(change.after or ())
-        self.replicas |= set(change.brokers)
-        if change.kind == "topic.deleted":
+        if change.kind in _SETTLED:
+            self.replicas = set(change.after)
+        elif change.kind == "topic.deleted":
             self.replicas.clear()
+        else:
+            self.replicas |= set(change.brokers)
         self.events.append(one)
 
     def _is_of_interest(self, one: Told) -> bool:
@@ -185,6 +188,11 @@ class _Telling:
         if change.kind.startswith("acl."):
             return False
         return not change.minor
+
+    def _is_felt_by_all(self, one: Told) -> bool:
+        """Defaults of topics that do not say otherwise."""
+        change = one.change
+        return change.subject == _ALL_BROKERS and self._is_of_interest(one)
 
     def _broker(self, one: Told) -> None:
         (broker,) = one.change.brokers
@@ -222,7 +230,7 @@ def _sentence(
     else:
         said += f"; in sync: {numbers(now.isr)} of {numbers(now.replicas)}"
     parts = [said + "."]
-    parts += [_missing(image, broker, telling) for broker in missing]
+    parts += [_missing(image, broker, now, telling) for broker in missing]
     if now.elr:
         parts.append(f"Eligible to lead though out of sync: {numbers(now.elr)}.")
     if now.adding_replicas or now.removing_replicas:
@@ -236,16 +244,23 @@ def _sentence(
     return " ".join(parts), troubles
 
 
-def _missing(image: MetadataImage, broker: int, telling: _Telling) -> str:
+def _missing(
+    image: MetadataImage, broker: int, now: PartitionRegistration, telling: _Telling
+) -> str:
     registration = image.cluster.brokers.get(broker)
     since = telling.down_since.get(broker)
     when = "" if since is None else f" since {show_time(since.time)} (offset {since.offset})"
     if registration is None:
         return f"Broker {broker} is not registered{when}."
+    directory = now.directory(broker)
+    offline = directory is not None and not registration.has_online_directory(directory)
+    more = ", and its directory there is offline" if offline else ""
     if registration.in_controlled_shutdown:
-        return f"Broker {broker} has been shut down{when}."
+        return f"Broker {broker} has been shut down{when}{more}."
     if registration.fenced:
-        return f"Broker {broker} is fenced{when}."
+        return f"Broker {broker} is fenced{when}{more}."
+    if offline:
+        return f"Broker {broker} is in service, but its directory there is offline."
     return f"Broker {broker} is in service and has not caught up."
 
 
