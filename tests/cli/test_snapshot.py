@@ -13,6 +13,8 @@ from kraftline.errors import KraftlineError
 from kraftline.storage.snapshot_file import SnapshotReader
 from tests.inspect.damage import METADATA, copy
 
+DIRECTORY = "JEXY6aqzQY-32P5TStzaFg"
+
 
 def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(verbs, ["snapshot", *map(str, arguments)])
@@ -89,14 +91,28 @@ def test_write_for_programs(tmp_path: Path) -> None:
     assert whole["id"] == {"end_offset": 299, "epoch": 2}
     with SnapshotReader(whole["path"]) as reader:
         assert sum(whole["records"].values()) == sum(1 for _ in reader.records())
+    assert whole["voters_changed"] == []
+    voters = ("--voters", f"1@127.0.0.1:9093:{DIRECTORY}")
+    (said,) = json.loads(run(*arguments, *voters, "--format", "json").stdout)["voters_changed"]
+    assert said.startswith("voter 1: ")
     assert "TOPIC_RECORD,6" in run(*arguments, "--format", "csv").stdout
 
 
-def test_an_edited_snapshot_is_not_slipped_under_a_node(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("edit", "--delete-topic", "single"),
+        ("write", "--voters", f"1@127.0.0.1:9093:{DIRECTORY}"),
+        ("write", "--release-version", "4.2", "--accept-loss"),
+    ],
+)
+def test_an_edited_snapshot_is_not_slipped_under_a_node(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
     partition = copy(METADATA / "__cluster_metadata-0", tmp_path)
     before = sorted(path.name for path in partition.iterdir())
-    refused = run("edit", partition, "--delete-topic", "single", "--out", partition)
-    assert "drop its log" in str(refused.exception)
+    refused = run(*arguments, partition, "--out", partition)
+    assert "whatever its log says" in str(refused.exception)
     assert sorted(path.name for path in partition.iterdir()) == before
 
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import click
 
-from kraftline.cli.metadata_log import log_bytes
+from kraftline.cli.metadata_log import log_bytes, moment
 from kraftline.cli.options import format_option
 from kraftline.cli.progress import Bar
 from kraftline.cli.snapshot_output import show_edited, show_written
 from kraftline.inspect.history import Unanswerable
-from kraftline.inspect.history.moments import Moment, parse_moment
+from kraftline.inspect.history.moments import Moment
 from kraftline.inspect.snapshots import (
     DeleteTopic,
     Edit,
@@ -45,13 +45,6 @@ def command() -> None:
     """
 
 
-def _moment(ctx: click.Context, param: click.Parameter, value: str | None) -> Moment | None:
-    try:
-        return None if value is None else parse_moment(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error), ctx, param) from None
-
-
 def _voters(
     ctx: click.Context, param: click.Parameter, value: str | None
 ) -> tuple[InitialVoter, ...] | None:
@@ -75,7 +68,7 @@ _out = click.option(
     "--out", required=True, metavar="FILE", help="The new file; in a directory, by Kafka's name."
 )
 _as_of = click.option(
-    "--as-of", metavar="OFFSET|TIME", callback=_moment, help="The state then.  [default: newest]"
+    "--as-of", metavar="OFFSET|TIME", callback=moment, help="The state then.  [default: newest]"
 )
 _listener = click.option(
     "--controller-listener", metavar="NAME", help="Of the voters.  [default: as it is]"
@@ -136,7 +129,8 @@ def write(
         edited = edit_state(state, (), voters=voters, listener=controller_listener)
         state, quorum = edited.state, edited.quorum
     _check_loss(state, lost, accept_loss)
-    path = target_of(out, state, force=force)
+    changed = voters is not None or release_version is not None
+    path = target_of(out, state, force=force, edited=changed)
     with Bar(None, "writing"):
         written = write_state(state, path, accept_loss=accept_loss)
     show_written(form, written, state.notes, lost, quorum)

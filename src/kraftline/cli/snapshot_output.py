@@ -30,7 +30,8 @@ def show_written(
     elif form == "csv":
         _csv(("type", "records"), written.records.items())
     else:
-        _json(form, {**_plain(written), "lost": list(lost), "notes": list(notes)})
+        told = {"lost": list(lost), "notes": list(notes), "voters_changed": list(quorum)}
+        _json(form, {**_plain(written), **told})
 
 
 def show_edited(form: str, edited: Edited, written: Written) -> None:

@@ -18,6 +18,7 @@ from kraftline.metadata.image import MetadataDelta, MetadataImage
 from kraftline.metadata.image.configs import BROKER, TOPIC
 from kraftline.metadata.voters import InitialVoter
 from kraftline.metadata.words import Change
+from kraftline.metadata.words.values import plural
 from kraftline.schema.metadata.clear_elr_record import ClearElrRecord
 from kraftline.schema.metadata.config_record import ConfigRecord
 from kraftline.schema.metadata.remove_topic_record import RemoveTopicRecord
@@ -179,16 +180,16 @@ def _delete_orphans(
 def _check_losses(removal: Removal, delete_orphans: bool, unclean: bool) -> None:
     if removal.orphans and not delete_orphans:
         raise Refused(
-            f"{len(removal.orphans)} partitions have no other replica, so their records would be "
-            "gone:",
+            f"no other broker has {plural(len(removal.orphans), 'partition')}, so the records "
+            "would be gone:",
             _listed([f"{each.topic}-{each.partition}" for each in removal.orphans]),
             "--delete-orphans deletes their topics; to keep them, bring the broker back and move "
             "them first.",
         )
     if removal.unclean and not unclean:
         raise Refused(
-            f"{len(removal.unclean)} partitions have no other replica in sync, so records may be "
-            "lost:",
+            f"no other broker in sync has {plural(len(removal.unclean), 'partition')}, so records "
+            "may be lost:",
             _listed([_unclean(each) for each in removal.unclean]),
             "--unclean lets a replica lead that is not in sync.",
         )

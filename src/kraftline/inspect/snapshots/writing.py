@@ -48,7 +48,7 @@ def target_of(out: str, state: State, *, force: bool = False, edited: bool = Fal
         raise Refused(f"{parent}: there is no such directory")
     if edited and not force and any(_in(file, parent) for file in state.files):
         raise Refused(
-            f"{parent}: the node would drop its log for the edited snapshot at its next start",
+            f"{parent}: the node would start from the edited snapshot, whatever its log says",
             hint="Write it elsewhere, and put it there once the node is stopped; see --help.",
         )
     if os.path.lexists(path):
