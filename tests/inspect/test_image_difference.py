@@ -151,6 +151,26 @@ def test_causes_that_two_images_show(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("last", "expected"),
+    [
+        (
+            135,
+            [
+                "broker 2 was fenced: its controlled shutdown is done",
+                "broker 2 began a controlled shutdown",
+            ],
+        ),
+        (146, ["broker 2 restarted with a new incarnation"]),
+    ],
+)
+def test_a_broker_that_stopped_cleanly_in_between(last: int, expected: list[str]) -> None:
+    """A controlled shutdown began at offset 120 and was done at 132; it was back at 138."""
+    (path,) = FIXTURES.glob("eventful_day/data/node-1/__cluster_metadata-0")
+    _, _, changes = between(open_history([str(path)]), AtOffset(119), AtOffset(last))
+    assert [c.text for c in changes if c.subject == "broker 2" and not c.minor] == expected
+
+
 def test_many_alike_are_folded() -> None:
     (directory,) = (path for path in directories() if path.parts[-2:-1] == ("node-4",))
     history = open_history([str(directory)])

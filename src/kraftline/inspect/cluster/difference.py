@@ -36,7 +36,7 @@ def _all(before: MetadataImage, after: MetadataImage) -> Iterator[Change]:
         for node, was, now in _pairs(before.cluster.controllers, after.cluster.controllers):
             yield from words.controller_changes(node, was, now)
         for broker, old, new in _pairs(before.cluster.brokers, after.cluster.brokers):
-            yield from words.broker_changes(broker, old, new)
+            yield from words.broker_changes(broker, old, new, directly=False)
     if before.topics is not after.topics:
         yield from _topics(before, after)
     yield from _settings(before, after)

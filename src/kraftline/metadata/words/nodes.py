@@ -28,14 +28,22 @@ def endpoints(listeners: Iterable[Listener]) -> str:
 
 
 def broker_changes(
-    broker: int, before: BrokerRegistration | None, after: BrokerRegistration | None
+    broker: int,
+    before: BrokerRegistration | None,
+    after: BrokerRegistration | None,
+    *,
+    directly: bool = True,
 ) -> list[Change]:
-    """All that is different, the most important first."""
-    return list(_broker(broker, before, after))
+    """All that is different, the most important first. Not `directly`: something may have happened
+    in between, such as a clean stop before a restart."""
+    return list(_broker(broker, before, after, directly))
 
 
 def _broker(
-    broker: int, before: BrokerRegistration | None, after: BrokerRegistration | None
+    broker: int,
+    before: BrokerRegistration | None,
+    after: BrokerRegistration | None,
+    directly: bool,
 ) -> Iterator[Change]:
     if after is None:
         if before is not None:
@@ -43,15 +51,16 @@ def _broker(
         return
     if before is None:
         rack = "" if after.rack is None else f", rack {after.rack}"
-        state = "fenced until it has caught up" if after.fenced else "in service"
+        state = _fenced_state(after) or "in service"
         text = f"broker {broker} registered: {endpoints(after.listeners)}{rack}; {state}"
         yield _said(broker, "registered", text, None, after)
         return
     again = before.epoch != after.epoch or before.incarnation_id != after.incarnation_id
     if before.incarnation_id != after.incarnation_id:
-        how = "without a clean stop" if not _stopped(before) else "with a new incarnation"
-        state = ", fenced until it has caught up" if after.fenced else ""
-        text = f"broker {broker} restarted {how}{state}"
+        unclean = directly and not _stopped(before)
+        how = "without a clean stop" if unclean else "with a new incarnation"
+        state = _fenced_state(after)
+        text = f"broker {broker} restarted {how}{f', {state}' if state else ''}"
         yield _said(broker, "restarted", text, before, after)
     elif before.epoch != after.epoch:
         text = f"broker {broker} registered again, as the same incarnation"
@@ -63,7 +72,16 @@ def _broker(
         text = f"broker {broker} began a controlled shutdown"
         yield _said(broker, "shutting-down", text, False, True)
     elif before.in_controlled_shutdown and not after.in_controlled_shutdown and not again:
-        yield _said(broker, "shutdown-over", f"broker {broker} is no longer shutting down", 1, 0)
+        yield _said(
+            broker, "shutdown-over", f"broker {broker} is no longer shutting down", True, False
+        )
+
+
+def _fenced_state(broker: BrokerRegistration) -> str:
+    if not broker.fenced:
+        return ""
+    stopped = broker.in_controlled_shutdown
+    return "fenced since it was shut down" if stopped else "fenced until it has caught up"
 
 
 def _stopped(broker: BrokerRegistration) -> bool:
@@ -74,7 +92,7 @@ def _fenced(broker: int, before: BrokerRegistration, after: BrokerRegistration) 
     if not after.fenced:
         text = f"broker {broker} was unfenced: it is in service"
         return _said(broker, "unfenced", text, "fenced", "in service")
-    if before.in_controlled_shutdown:
+    if before.in_controlled_shutdown or after.in_controlled_shutdown:
         text = f"broker {broker} was fenced: its controlled shutdown is done"
     else:
         text = f"broker {broker} was fenced: no heartbeats came from it"

@@ -34,10 +34,14 @@ from kraftline.schema.uuids import Uuid
 Row: TypeAlias = dict[str, Any]
 
 
-def changes_by_state(table: str, was: Row | None, now: Row | None) -> list[Change]:
-    """What happened to a thing of a table."""
+def changes_by_state(
+    table: str, was: Row | None, now: Row | None, *, directly: bool = True
+) -> list[Change]:
+    """What happened to a thing of a table; not `directly`: behind a gap."""
     known = now or was
     assert known is not None
+    if table == "brokers":
+        return words.broker_changes(known["broker"], broker(was), broker(now), directly=directly)
     return [change for change in _SAY[table](known, was, now) if change is not None]
 
 
@@ -62,10 +66,6 @@ def broker(row: Row | None) -> BrokerRegistration | None:
 
 def uuids(texts: Iterable[str]) -> tuple[Uuid, ...]:
     return tuple(map(Uuid.parse, texts))
-
-
-def _brokers(known: Row, was: Row | None, now: Row | None) -> list[Change]:
-    return words.broker_changes(known["broker"], broker(was), broker(now))
 
 
 def _controllers(known: Row, was: Row | None, now: Row | None) -> list[Change]:
@@ -162,7 +162,6 @@ def _token(row: Row | None) -> DelegationToken | None:
 _SAY: Final[
     dict[str, Callable[[Row, Row | None, Row | None], list[Change] | list[Change | None]]]
 ] = {
-    "brokers": _brokers,
     "controllers": _controllers,
     "configs": _configs,
     "features": _features_set,

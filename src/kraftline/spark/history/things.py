@@ -247,7 +247,7 @@ class Things:
         if known is None:
             return
         name = next((known[key] for key in ("name", "key", "feature") if key in known), None)
-        for change in changes_by_state(table, was, now):
+        for change in changes_by_state(table, was, now, directly=leg is None):
             self.rows.change(change, leg or self.leg, at, epoch, name)
 
     def _settle(self, table: str, thing: _Thing) -> None:
