@@ -26,6 +26,7 @@ from kraftline.records.record import Record
 from kraftline.records.write import build_batch
 from kraftline.schema.metadata import (
     ConfigRecord,
+    DelegationTokenRecord,
     RemoveTopicRecord,
     UserScramCredentialRecord,
 )
@@ -252,8 +253,11 @@ def test_content_of_a_record_has_no_secrets() -> None:
         'UserScramCredentialRecord{"name":"bob","mechanism":1,"salt":"(redacted)",'
         '"storedKey":"(redacted)","serverKey":"(redacted)","iterations":4096}'
     )
-    secret = ConfigRecord(resource_type=4, resource_name="1", name="ssl.key.password", value="hush")
-    assert "hush" not in content(secret)
+    for name in ("ssl.key.password", "listener.name.in.ssl.keystore.key", "My.Plugin.Passphrase"):
+        secret = ConfigRecord(resource_type=4, resource_name="1", name=name, value="hush")
+        assert "hush" not in content(secret)
+    token = DelegationTokenRecord(owner="User:a", token_id="hush")
+    assert "hush" not in content(token)
     plain = ConfigRecord(resource_type=2, resource_name="t", name="retention.ms", value="7")
     assert '"value":"7"' in content(plain)
     assert content(Unreadable(None, Corrupt("x"))) == "no value"

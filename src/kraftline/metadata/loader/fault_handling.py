@@ -6,7 +6,6 @@ Kafka: a fault while metadata is loaded ends a controller, and a broker logs it 
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable
 from typing import Protocol
 
@@ -18,9 +17,6 @@ from kraftline.schema.jsontext import json_text
 
 _logger = logging.getLogger(__name__)
 _REDACTED = "(redacted)"
-# By the record's class: what no log file may hold. Kafka redacts the same.
-_SECRET_FIELDS = {"UserScramCredentialRecord": ("salt", "storedKey", "serverKey")}
-_SECRET_CONFIG = re.compile(r"password|secret|jaas|credential|\.key$|token|certificate")
 
 
 class MetadataFault(KraftlineError):
@@ -125,14 +121,13 @@ def content(record: Entry) -> str:
             return "no value"
         # The frame says what it was meant to be; what follows may be anything.
         return f"{len(record.value)} bytes, beginning with {record.value[:3].hex()}"
+    from kraftline.metadata.words.secrets import hide_secrets  # few logs have a fault
+
     name = type(record).__name__
     try:
         data = to_json(record, record.SPEC.versions.last)
     except KraftlineError as error:
         return f"{name} ({error})"
     assert isinstance(data, dict)
-    for field in _SECRET_FIELDS.get(name, ()):
-        data[field] = _REDACTED
-    if name == "ConfigRecord" and _SECRET_CONFIG.search(str(data["name"])):
-        data["value"] = _REDACTED
+    hide_secrets(record, data, instead=_REDACTED)
     return f"{name}{json_text(data)}"

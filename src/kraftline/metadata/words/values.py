@@ -16,7 +16,8 @@ _DURATIONS = {"ms": 1, "seconds": 1000, "minutes": 60_000, "hours": 3_600_000}
 # Keys of Kafka's type "password", also behind a listener's prefix; and what plugins call theirs.
 SECRET_ENDS = (
     *(key.name for key in BROKER.values() if key.type is Type.PASSWORD),
-    *("password", "passphrase", "secret", "private.key", "credentials"),
+    *("password", "passphrase", "secret", "token", "credential", "credentials"),
+    *("private.key", "api.key", "access.key"),
 )
 
 
