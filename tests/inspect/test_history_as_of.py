@@ -159,3 +159,5 @@ def test_moments() -> None:
     assert parse_moment("007") == AtOffset(7)
     assert parse_moment("2026-03-01T04:00:00+01:00") == AtTime(START)
     assert parse_moment("2026-03-01T03:00") == AtTime(START)
+    assert parse_moment("2026-03-01T03:00:00.0019Z") == AtTime(START + 1)
+    assert parse_moment("1969-12-31T23:59:59.9985Z") == AtTime(-2)

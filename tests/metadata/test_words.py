@@ -384,6 +384,13 @@ def test_configs(
     assert "old" not in msgspec.json.encode(change).decode()
 
 
+@pytest.mark.parametrize(("name", "brokers"), [("7", (7,)), ("", ()), ("²", ()), ("9" * 5000, ())])
+def test_configs_of_what_is_no_broker_are_told_as_well(name: str, brokers: tuple[int, ...]) -> None:
+    change = words.config_change(ConfigResource(4, name), "background.threads", None, "3")
+    assert change is not None
+    assert change.brokers == brokers
+
+
 def test_a_config_set_again_is_no_change() -> None:
     assert words.config_change(ConfigResource(2, "t"), "k", "1", "1") is None
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Protocol, TypeAlias
 
 import msgspec
+
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_NO_TIME = -1  # Kafka's
 
 
 class AtOffset(msgspec.Struct, frozen=True):
@@ -51,7 +54,8 @@ def parse_moment(text: str) -> Moment:
         ) from None
     if when.tzinfo is None:
         when = when.replace(tzinfo=UTC)
-    return AtTime(round(when.timestamp() * 1000))
+    # Rounded up, a record of the next millisecond would count, which was not there yet.
+    return AtTime((when - _EPOCH) // timedelta(milliseconds=1))
 
 
 def is_after(one: Moment | None, other: Moment | None) -> bool:
@@ -66,7 +70,7 @@ def is_after(one: Moment | None, other: Moment | None) -> bool:
 
 def show_time(time: int) -> str:
     """A time in ms as people read it."""
-    if time < 0:
+    if time == _NO_TIME:
         return "an unknown time"
     try:
         when = datetime.fromtimestamp(time / 1000, UTC)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from kraftline.metadata.features import METADATA_VERSION, UnsupportedFeature, from_level
 from kraftline.metadata.image.client_quotas import QuotaEntity
 from kraftline.metadata.image.configs import BROKER, TOPIC, ConfigResource
 from kraftline.metadata.words.change import Change
 from kraftline.metadata.words.values import HIDDEN, config_value, is_secret, number, size
 
+_BROKER_ID = re.compile("[0-9]{1,10}")
 _KINDS = {TOPIC: "topic", BROKER: "broker", 8: "loggers of broker", 16: "client metrics"}
 _RATES = ("producer_byte_rate", "consumer_byte_rate")
 _ENTITIES = {"client-id": "client", "ip": "address"}
@@ -45,7 +48,7 @@ def config_change(
         before={key: before},
         after={key: after},
         topic=resource.name if resource.type == TOPIC else None,
-        brokers=(int(broker),) if broker.isdigit() else (),
+        brokers=(int(broker),) if _BROKER_ID.fullmatch(broker) else (),
     )
 
 
