@@ -245,6 +245,7 @@ def test_all_formats_hold_the_same_records() -> None:
     table = list(csv.DictReader(io.StringIO(run(path, "--format", "csv").stdout)))
     assert [int(row["offset"]) for row in table] == [row["offset"] for row in lines]
     assert json.loads(table[0]["keyPayload"]) == lines[0]["keyPayload"]
+    assert [json.loads(row["isControl"]) for row in table] == [row["isControl"] for row in lines]
     text = run(path).stdout
     assert str(path) in text
     assert "OFFSET_COMMIT" in text

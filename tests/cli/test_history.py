@@ -101,6 +101,7 @@ def test_formats_for_programs(lake: Path) -> None:
     assert [row["topic"] for row in read] == [row["topic"] for row in rows]
     assert rows[0]["valid_from_time"].endswith("Z")
     assert rows[0]["cluster_id"] == "A"
+    assert {row["committed"] for row in read} <= {"true", "false"}  # as in JSON
     nothing = run("as-of", lake, "topics", "--topic", "x", "--format", "csv").stdout
     assert nothing.startswith("cluster_id,topic,")
 

@@ -166,16 +166,12 @@ def write_object(value: object) -> None:
 
 
 def _csv(rows: list[Mapping[str, Any]], columns: Sequence[str] | None) -> None:
-    import msgspec
-
-    def cell(value: Any) -> Any:
-        plain = not isinstance(value, dict | list | tuple)
-        return value if plain else msgspec.json.encode(value).decode()
+    from kraftline.inspect.dump.text import csv_cell
 
     names = list(columns or (rows[0] if rows else ()))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)
     for row in rows:
-        writer.writerow([cell(row.get(name)) for name in names])
+        writer.writerow([csv_cell(row.get(name)) for name in names])
     sys.stdout.buffer.write(text.getvalue().encode(errors="surrogatepass"))

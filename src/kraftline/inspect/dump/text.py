@@ -138,11 +138,13 @@ def csv_lines(rows: Iterable[Row]) -> Iterator[str]:
     yield _csv(_COLUMNS)
     for row in rows:
         plain = msgspec.to_builtins(row)
-        yield _csv([_cell(plain.get(column)) for column in _COLUMNS])
+        yield _csv([csv_cell(plain.get(column)) for column in _COLUMNS])
 
 
-def _cell(value: object) -> object:
-    return msgspec.json.encode(value).decode() if isinstance(value, dict | list | tuple) else value
+def csv_cell(value: object) -> object:
+    """A value as a cell: truths, lists and objects as JSON has them."""
+    as_json = isinstance(value, bool | dict | list | tuple)
+    return msgspec.json.encode(value).decode() if as_json else value
 
 
 def _csv(cells: Iterable[object]) -> str:
