@@ -138,6 +138,23 @@ def test_difference_as_rows(lake: Path) -> None:
     assert (gone["change"], gone["before_value"]) == ("removed", "86400000")
 
 
+def test_a_cluster_that_is_known_at_one_moment_only_is_not_compared(tmp_path: Path) -> None:
+    """Nothing of it was added: the log that the lake has begins between the two."""
+    begun = {"A": 0, "B": 20, "C": 20}
+    topics = [
+        {"cluster_id": each, "topic": each, "topic_id": each, **span(first)}
+        for each, first in begun.items()
+    ]
+    rows = [covered(each, first, 29) for each, first in begun.items()]
+    write_lake(tmp_path, {"topics": topics, "coverage": rows})
+    asked = ("1970-01-01T00:00:10Z", "1970-01-01T00:00:25Z", "--table", "topics")
+    result = run("diff", tmp_path, *asked, "--format", "json")
+    assert (result.exit_code, result.stdout) == (0, "[]\n")
+    assert "cluster B is left out" in result.stderr
+    neither = run("diff", tmp_path, *asked, "--cluster", "B", "--cluster", "C")
+    assert (neither.exit_code, neither.stdout) == (2, "")
+
+
 def test_changes_read_as_those_of_the_files(lake: Path) -> None:
     window = ("--since", "255", "--until", "277")
     result = run("changes", lake, *window, "--all")

@@ -69,22 +69,15 @@ def command(
       kraftline history diff lake 120000 184467 --table configs --format csv
     """
     with lakes.opened(path) as lake:
-        from kraftline.lake.coverage import stand
+        from kraftline.lake.coverage import stand_at_both
 
-        before, after = stand(lake, first, clusters), stand(lake, second, clusters)
+        before, after = stand_at_both(lake, first, second, clusters)
         if table is not None:
             _rows(lake, table, before, after, topics, brokers, form)
         else:
-            _words(lake, _pairs(before, after), topics, brokers, everything, form)
+            pairs = list(zip(before.places, after.places, strict=True))
+            _words(lake, pairs, topics, brokers, everything, form)
         lakes.say(dict.fromkeys((*before.notes, *after.notes)))
-
-
-def _pairs(before: Standing, after: Standing) -> list[tuple[Place, Place]]:
-    """Clusters that both moments have an answer for."""
-    later = {place.cluster_id: place for place in after.places}
-    return [
-        (place, later[place.cluster_id]) for place in before.places if place.cluster_id in later
-    ]
 
 
 def _rows(

@@ -147,6 +147,23 @@ def stand(lake: Lake, moment: Moment | None, clusters: Sequence[str] = ()) -> St
     return Standing(moment, tuple(clusters), tuple(places), tuple(notes))
 
 
+def stand_at_both(
+    lake: Lake, first: Moment | None, second: Moment | None, clusters: Sequence[str] = ()
+) -> tuple[Standing, Standing]:
+    """Where two moments fall, to be compared: in clusters that have an answer for both."""
+    one, other = (stand(lake, moment, clusters) for moment in (first, second))
+    shared = {place.cluster_id for place in one.places} & {p.cluster_id for p in other.places}
+    if not shared:
+        raise NoAnswer("; ".join([*one.notes, *other.notes][:_MOST]))
+    one, other = (
+        msgspec.structs.replace(
+            each, places=tuple(place for place in each.places if place.cluster_id in shared)
+        )
+        for each in (one, other)
+    )
+    return one, other
+
+
 def window(
     lake: Lake, since: Moment | None, until: Moment | None, clusters: Sequence[str] = ()
 ) -> Window:

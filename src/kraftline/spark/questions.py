@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from kraftline.inspect.moments import AtOffset, AtTime, Moment, parse_moment
 from kraftline.lake import queries
-from kraftline.lake.coverage import NoAnswer, Standing, stand, window
+from kraftline.lake.coverage import NoAnswer, Standing, stand, stand_at_both, window
 from kraftline.lake.lake import Lake
 from kraftline.lake.queries import Chosen
 from kraftline.lake.tables import HISTORY, TABLES, Table
@@ -62,8 +62,9 @@ class History:
 
     def diff(self, a: When, b: When, *, cluster: str = "") -> Difference:
         """What is different between two moments, table by table."""
-        before, after = (stand(self.lake, _moment(each), _clusters(cluster)) for each in (a, b))
-        return Difference(self, before, after)
+        return Difference(
+            self, *stand_at_both(self.lake, _moment(a), _moment(b), _clusters(cluster))
+        )
 
     def changes(
         self,
