@@ -183,3 +183,11 @@ def test_a_window_tells_only_of_its_own_time() -> None:
     said = said_of(bad(), 2300, 2500)
     assert [each.label for each in said.sentences] == ["broker", "replicas", "not covered"]
     assert said_of(bad(), 700, 800).headline.startswith("audit-0 had no leader for 1 min 40 s")
+
+
+def test_nobody_knows_how_long_trouble_went_on_after_the_data_ends() -> None:
+    rows = [trouble("offline", "orders-0", 3000, None)]
+    night = {**quiet(), "health": tables({"health": rows})["health"]}
+    assert said_of(night).headline == "orders-0 had no leader for 10 min"
+    for end in (7200, 250_000_000_000):  # an hour later; in the year 9948
+        assert said_of(night, -60_000_000_000, end) == said_of(night)

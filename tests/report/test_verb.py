@@ -59,8 +59,11 @@ def test_a_window_narrows_it(lake: Path, tmp_path: Path) -> None:
     assert "2026-03-01 03:35:00 to 2026-03-01 03:45:00 UTC" in out.read_text()
 
 
-def test_a_time_without_data_is_said_with_what_there_is(lake: Path) -> None:
-    result = run(lake, "--from", "2027-01-01T00:00Z")
+@pytest.mark.parametrize("window", [("--from", "2027-01-01"), ("--to", "2025-01-01")])
+def test_a_time_without_data_is_said_with_what_there_is(
+    lake: Path, window: tuple[str, str]
+) -> None:
+    result = run(lake, *window)
     assert result.exit_code == 2
     assert "there is data from 2026-03-01 03:00:00 to 2026-03-01 04:00:00 UTC" in result.output
 

@@ -84,7 +84,7 @@ def brokers(table: pa.Table, window: Window) -> Brokers:
 def _stretches(table: pa.Table, window: Window) -> Iterator[Stretch]:
     """By broker and time, within the window; like ones that follow each other are one."""
     # States depend on what was before the window: they are worked out first.
-    ever = Window(window.known_from, max(window.known_to, window.end), window.known_from, 0)
+    ever = Window(window.known_from, window.known_to, window.known_from, window.known_to)
     rows = spans.within(table, ever).sort_by(
         [("broker", "ascending"), ("valid_from_offset", "ascending")]
     )

@@ -84,9 +84,7 @@ def _found(lake: Lake, cluster: str, start: int | None, end: int | None) -> Find
     """None where nothing is known of that time."""
     tables = tables_of(lake, cluster)
     window = window_of(tables, start, end)
-    if window is None or window.start > window.known_to or window.end < window.known_from:
-        return None
-    return find(cluster, tables, window)
+    return None if window is None else find(cluster, tables, window)
 
 
 def _outside(lake: Lake, names: list[str]) -> str:

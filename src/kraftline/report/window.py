@@ -52,14 +52,15 @@ class Window(Struct, frozen=True):
 
 
 def window_of(tables: Tables, start: int | None, end: int | None) -> Window | None:
-    """What was asked for, within what the data tells; None where it tells of no time at all."""
+    """What was asked for, within what the data tells; None where that is no time at all. Beyond its
+    end nobody knows how long a trouble went on."""
     known = _known(tables)
     if known is None:
         return None
     first, last = known
-    begin = first if start is None else start
-    until = max(begin, last if end is None else end)
-    return Window(begin, until, first, last)
+    begin = first if start is None else max(first, start)
+    until = last if end is None else min(last, end)
+    return Window(begin, until, first, last) if begin <= until else None
 
 
 def _known(tables: Tables) -> tuple[int, int] | None:
