@@ -255,6 +255,14 @@ def test_a_window_that_ends_before_it_begins_is_wrong_use(
     assert "since is after until" in result.stderr
 
 
+@pytest.mark.parametrize("verb", ["changes", "health"])
+def test_a_window_may_reach_as_far_as_a_calendar(lake: Path, verb: str) -> None:
+    window = ("--since", "0001-01-01T00:00Z", "--until", "9999-12-31T23:59:59.999Z")
+    result = run(verb, lake, *window, "--format", "json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == run(verb, lake, "--format", "json").stdout
+
+
 def test_what_could_not_be_read_is_listed_whole(tmp_path: Path) -> None:
     """Also where nothing could be, and no moment has an answer."""
     rows = [

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+# DataFusion counts nanoseconds since 1970 in 64 bits.
+_EARLIEST, _LATEST = -(2**63) // 1_000_000 + 1, 2**63 // 1_000_000 - 1
 _SPECIAL = "\\.+()|[]{}^$"  # in a regular expression, of Rust and of Java
 
 
@@ -22,6 +24,8 @@ def text(value: str) -> str:
 
 
 def time(ms: int) -> str:
+    """A time to compare with; one that is beyond 1677 or 2262 is as far as these."""
+    ms = min(max(ms, _EARLIEST), _LATEST)
     when = datetime.fromtimestamp(ms // 1000, UTC)
     return f"TIMESTAMP '{when:%Y-%m-%dT%H:%M:%S}.{ms % 1000:03d}Z'"
 
