@@ -132,7 +132,7 @@ def _print(done: Exported, out: str) -> None:
         if count:
             click.echo(f"{count:,} records have a {column}; their bytes are kept")
     for copy in done.copies:
-        click.echo(f"{copy}: not read, another copy of the partition reaches as far, or further")
+        click.echo(f"{copy}: not read, another copy of the partition is as good, or better")
     total = sum(each.written for each in done.partitions)
     click.echo(f"{out}: {total:,} records, {done.files:,} files, {done.bytes / 1e6:,.2f} MB")
 

@@ -39,7 +39,8 @@ class PieceCount(Struct, frozen=True, kw_only=True):
 
     data: whole batches. `records` are those that the isolation shows; the others are counted by
     why it does not: control records, aborted, `undecided` (behind an open transaction), `deleted`
-    (below the log's start). damage: bytes that cannot be read, and the `reason`.
+    (below the log's start). `leader_epoch` is the highest. damage: bytes that cannot be read, and
+    the `reason`.
     """
 
     topic: str | None
@@ -50,6 +51,7 @@ class PieceCount(Struct, frozen=True, kw_only=True):
     to_position: int
     from_offset: int | None = None
     to_offset: int | None = None
+    leader_epoch: int = -1
     records: int = 0
     control: int = 0
     aborted: int = 0
@@ -68,6 +70,7 @@ SCHEMA: Final = pa.schema(
         pa.field("to_position", pa.int64()),
         pa.field("from_offset", pa.int64()),
         pa.field("to_offset", pa.int64()),
+        pa.field("leader_epoch", pa.int64()),
         pa.field("records", pa.int64()),
         pa.field("control", pa.int64()),
         pa.field("aborted", pa.int64()),
@@ -142,6 +145,7 @@ class _Tally:
         self._counts: Counter[str] = Counter()
         self._first: int | None = None
         self._end: int | None = None
+        self._leader_epoch = -1
 
     def add(self, run: Run) -> None:
         fields = (
@@ -151,12 +155,14 @@ class _Tally:
             kernel.BASE_OFFSET,
             kernel.LAST_OFFSET_DELTA,
             kernel.COUNT,
+            kernel.LEADER_EPOCH,
         )
         headers = list(zip(*(header_column(run, field) for field in fields), strict=True))
         start = self._piece.bounds.start_offset
         for _, first, last in run.groups:
             for row in range(first, last):
-                magic, bits, producer_id, base, delta, count = headers[row]
+                magic, bits, producer_id, base, delta, count, epoch = headers[row]
+                self._leader_epoch = max(self._leader_epoch, epoch)
                 self._first = base if self._first is None else min(self._first, base)
                 self._end = max(self._end or 0, base + delta + 1)
                 fate = self._fate(bits if magic == 2 else 0, producer_id, base, delta)
@@ -189,6 +195,7 @@ class _Tally:
             to_position=piece.end,
             from_offset=self._first,
             to_offset=self._end,
+            leader_epoch=self._leader_epoch,
             records=self._counts["records"],
             control=self._counts["control"],
             aborted=self._counts["aborted"],

@@ -124,16 +124,19 @@ def test_only_the_times_asked_for_are_written(spark: SparkSession, tmp_path: Pat
     assert done.problems == []
 
 
-def test_of_two_replicas_the_one_that_reaches_further_is_read(
+def test_of_two_replicas_that_reach_as_far_the_sound_one_is_read(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    behind = made(tmp_path / "a", "orders-0", [b"x"] * 9)
-    made(tmp_path / "b", "orders-0", [b"x"] * 12)
     for node in ("a", "b"):
-        (tmp_path / node / "meta.properties").write_text("version=1\ncluster.id=c\nnode.id=1\n")
-    done = exported(spark, tmp_path / "a", tmp_path / "b", out=tmp_path / "out")
-    assert done.copies == [str(behind)]
-    assert [each.written for each in done.partitions] == [12]
+        made(tmp_path / node, "orders-0", [b"x"] * 9)
+    log = tmp_path / "a" / "orders-0" / LOG
+    data = bytearray(log.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    log.write_bytes(data)
+    done = exported(spark, tmp_path, out=tmp_path / "out")
+    assert done.copies == [str(log.parent)]
+    assert [each.written for each in done.partitions] == [9]
+    assert done.problems == []
 
 
 def test_damage_is_left_out_and_told(spark: SparkSession, tmp_path: Path) -> None:

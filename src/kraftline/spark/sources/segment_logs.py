@@ -107,11 +107,11 @@ def beside(directory: str, name: str) -> str:
     return f"{head.rstrip('/')}/{name}{colons}{tail}"
 
 
-def above(directory: str) -> str:
-    """The directory that holds a directory, by path or URL."""
-    head, colons, tail = directory.rstrip("/").partition("::")
-    scheme, slashes, path = head.rpartition("://")
-    return f"{scheme}{slashes}{posixpath.dirname(path)}{colons}{tail}"
+def above(path: str) -> str:
+    """The directory that holds a file or a directory, by path or URL."""
+    head, colons, tail = path.rstrip("/").partition("::")
+    scheme, slashes, rest = head.rpartition("://")
+    return f"{scheme}{slashes}{posixpath.dirname(rest)}{colons}{tail}"
 
 
 def content(path: str) -> bytes:

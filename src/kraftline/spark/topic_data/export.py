@@ -22,10 +22,11 @@ from kraftline.lake.files import is_local, normal
 from kraftline.lake.tables import Table
 from kraftline.spark.segment_survey import DAMAGE, PieceCount, count_segments
 from kraftline.spark.sink import write_rows
-from kraftline.spark.sources.segment_logs import PartitionLog, find_logs, whole_log
+from kraftline.spark.sources.segment_logs import PartitionLog, above, find_logs, whole_log
 from kraftline.spark.sources.segment_options import parse_options
 from kraftline.spark.topic_data.checks import Partition, PartitionCount, by_partition, problems
 from kraftline.spark.topic_data.contents import with_content
+from kraftline.spark.topic_data.copies import one_copy
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -53,7 +54,7 @@ class Export(Struct, frozen=True, kw_only=True):
 
 
 class Exported(Struct, frozen=True, kw_only=True):
-    """What came of it. `copies` are directories that were not read: others reach further."""
+    """What came of it. `copies` are directories that were not read, for another one's sake."""
 
     partitions: list[PartitionCount]
     files: int
@@ -70,10 +71,12 @@ def export(
     """Write the records; the folder must not be there yet."""
     kraftline.spark.register(spark)
     out = free_folder(wanted.out)
-    logs, copies = one_copy(_chosen(wanted))
-    options = _options(wanted, logs)
+    found = _chosen(wanted)
     on_stage("counting")
-    counts = count_segments(spark, parse_options(options))
+    counted = count_segments(spark, parse_options(_options(wanted, found)))
+    logs, copies = one_copy(found, counted)
+    counts = [count for count in counted if above(count.file) not in copies]
+    options = _options(wanted, logs)
     on_stage("writing")
     frame = spark.read.format("kafka_segments").options(**options).load()
     for column, form in (("key", wanted.key), ("value", wanted.value)):
@@ -89,8 +92,9 @@ def export(
         os.makedirs(folder, exist_ok=True)
         os.rename(folder, out)
     partitions = by_partition(counts, written)
-    still = _sizes(logs).items() & _sizes(_chosen(wanted)).items()
-    settled = [each for each in partitions if (each.topic, each.partition) in dict(still)]
+    still = dict(_sizes(logs).items() & _sizes(_chosen(wanted)).items())
+    stable = {(log.topic, log.partition) for log in logs if log.directory in still}
+    settled = [each for each in partitions if (each.topic, each.partition) in stable]
     damage = [each for each in counts if each.kind == DAMAGE]
     return Exported(
         partitions=partitions,
@@ -127,32 +131,9 @@ def _chosen(wanted: Export) -> list[PartitionLog]:
     return logs
 
 
-def one_copy(logs: Sequence[PartitionLog]) -> tuple[list[PartitionLog], list[str]]:
-    """One directory for each partition, that which reaches furthest; and the others."""
-    best: dict[Partition, PartitionLog] = {}
-    passed: list[str] = []
-    for log in logs:
-        other = best.get((log.topic, log.partition))
-        if other is None or log.topic is None:
-            best[log.topic or log.directory, log.partition] = log
-            continue
-        kept, left = sorted((log, other), key=_reach, reverse=True)
-        best[log.topic, log.partition] = kept
-        passed.append(left.directory)
-    return list(best.values()), passed
-
-
-def _sizes(logs: Sequence[PartitionLog]) -> dict[Partition, int]:
-    """How many bytes each partition has: a broker may be writing while we read."""
-    kept, _ = one_copy(logs)
-    return {
-        (log.topic, log.partition): sum(segment.size for segment in log.segments) for log in kept
-    }
-
-
-def _reach(log: PartitionLog) -> tuple[int, int]:
-    last = log.segments[-1]
-    return last.offset, last.size
+def _sizes(logs: Sequence[PartitionLog]) -> dict[str, int]:
+    """How many bytes each directory has: a broker may be writing while we read."""
+    return {log.directory: sum(segment.size for segment in log.segments) for log in logs}
 
 
 def _options(wanted: Export, logs: Sequence[PartitionLog]) -> dict[str, str]:
