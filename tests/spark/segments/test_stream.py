@@ -13,10 +13,15 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 import kraftline.spark
+from kraftline.errors import BadData
 from kraftline.records import Record, build_batch
 from kraftline.records.control import build_end_txn_batch
+from kraftline.spark.sources.segment_columns import RECORD
+from kraftline.spark.sources.segment_options import parse_options
+from kraftline.spark.sources.segments_stream import SegmentStreamReader
 from kraftline.storage.names import format_segment_file
 from tests.effort import SOAK
 from tests.oracle.driver import wait_until
@@ -189,6 +194,31 @@ def test_segments_deleted_before_they_were_read_are_not_passed_over_in_silence(
         sink.run()
     Sink(spark, tmp_path, growing, onDamage="skip").run()
     assert sink.offsets() == [*range(10), *range(20, 25)]
+
+
+@pytest.mark.parametrize("restarted", [True, False])
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+def test_a_log_that_ends_before_what_was_read_is_not_waited_for_in_silence(
+    growing: Path, restarted: bool, isolation: str
+) -> None:
+    """A topic that was deleted and made again begins at 0, as one that a broker has cut may."""
+
+    def reader(**more: str) -> SegmentStreamReader:
+        options = parse_options({"path": str(growing), "isolation": isolation, **more})
+        return SegmentStreamReader(options, RECORD)
+
+    append(growing, batch(0, 10) + batch(10, 10))
+    following = reader()
+    read = following.latestOffset({}, ReadAllAvailable())
+    assert read == {str(growing): 20}
+    (growing / LOG).write_bytes(batch(0, 5))
+    again = reader() if restarted else following
+    with pytest.raises(BadData, match="ends before offset 5, and was read up to 20 already"):
+        again.latestOffset(read, ReadAllAvailable())
+    skipping = reader(onDamage="skip")
+    assert skipping.latestOffset(read, ReadAllAvailable()) == read
+    append(growing, batch(5, 20))
+    assert skipping.latestOffset(read, ReadAllAvailable()) == {str(growing): 25}
 
 
 @pytest.mark.soak

@@ -65,6 +65,14 @@ class LogWalk:
         """Where the oldest open transaction begins; without any, the end."""
         return min(self._open.values(), default=self.end_offset)
 
+    def is_beyond(self, log: PartitionLog) -> bool:
+        """Whether the log was cut, or is another one: it ends before where the walk stands."""
+        last = log.segments[-1]
+        return self._segment is not None and (last.offset, last.size) < (
+            self._segment,
+            self._position,
+        )
+
     def advance(self, log: PartitionLog) -> None:
         """Walk on to the end of the log as it is now."""
         for segment in log.segments:

@@ -8,7 +8,6 @@ none. A micro-batch ends behind the last whole batch. Snapshots say nothing new 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -21,15 +20,12 @@ from pyspark.sql.types import StructType
 
 from kraftline.errors import NotKafka
 from kraftline.spark.inputs import InputFile, InputKind, is_local
+from kraftline.spark.sources.following import Offsets, check_whole, further, last_segment, walked
 from kraftline.spark.sources.log_walk import LogWalk
 from kraftline.spark.sources.metadata import metadata_files, read_split, splits_of
 from kraftline.spark.sources.metadata_options import MetadataOptions
 from kraftline.spark.sources.segment_logs import PartitionLog
-from kraftline.spark.sources.segments import raise_damage
 from kraftline.spark.sources.splits import Bounds, piece_of
-from kraftline.storage.segment import Damage
-
-Offsets: TypeAlias = dict[str, int]
 
 
 class MetadataStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -57,8 +53,7 @@ class MetadataStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:
         ends = self._ends(_logs(self._segments())) if self._target is None else self._target
-        # An end may lie before the start after a node has cut its log: nothing is read again.
-        return {**start, **{path: max(end, start.get(path, 0)) for path, end in ends.items()}}
+        return further(start, ends, skip_damage=self._options.skip_damage)
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
         segments = self._segments()
@@ -67,8 +62,8 @@ class MetadataStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             begin, stop = start.get(log.directory), end.get(log.directory, 0)
             if stop <= (begin or 0):
                 continue
-            if begin is not None and log.segments[0].offset > begin:
-                self._lost(log, begin, min(log.segments[0].offset, stop))
+            first = log.segments[0].offset
+            check_whole(log.directory, first, begin, stop, skip_damage=self._options.skip_damage)
             bounds = Bounds(start_offset=begin or 0, end_offset=stop)
             found = (piece_of(log, segment, bounds) for segment in log.segments)
             pieces += [piece for piece in found if piece is not None]
@@ -82,20 +77,7 @@ class MetadataStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [file for file in files if file.kind is InputKind.SEGMENT]
 
     def _ends(self, logs: Sequence[PartitionLog]) -> Offsets:
-        ends: Offsets = {}
-        for log in logs:
-            # Only the end matters, and that is in the last segment.
-            walk = self._walks.setdefault(log.directory, LogWalk(log.segments[-1].offset))
-            walk.advance(log)
-            ends[log.directory] = walk.end_offset
-        return ends
-
-    def _lost(self, log: PartitionLog, start: int, end: int) -> None:
-        if not self._options.skip_damage:
-            reason = f"offsets {start} to {end - 1} are gone: deleted before they were read"
-            raise_damage(
-                Damage(file=log.directory, position=0, length=0, offset=start, reason=reason)
-            )
+        return {log.directory: walked(self._walks, log, last_segment).end_offset for log in logs}
 
 
 def _logs(segments: Sequence[InputFile]) -> list[PartitionLog]:

@@ -9,7 +9,6 @@ the same records again or none. The end of a micro-batch is behind the last whol
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -24,15 +23,13 @@ from pyspark.sql.types import StructType
 
 from kraftline.errors import NotKafka
 from kraftline.spark.inputs import is_local
+from kraftline.spark.sources.following import Offsets, check_whole, further, last_segment, walked
 from kraftline.spark.sources.isolation import Outcome, aborted_of, begin_walk, shown
 from kraftline.spark.sources.log_walk import LogWalk
 from kraftline.spark.sources.segment_logs import PartitionLog, log_start_offset
 from kraftline.spark.sources.segment_options import SegmentOptions
-from kraftline.spark.sources.segments import pieces_of, raise_damage, read_split, wanted_logs
+from kraftline.spark.sources.segments import pieces_of, read_split, wanted_logs
 from kraftline.spark.sources.splits import Piece, plan_splits
-from kraftline.storage.segment import Damage
-
-Offsets: TypeAlias = dict[str, int]
 
 
 class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -62,11 +59,11 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:
         ends = self._ends() if self._target is None else self._target
-        # An end may lie before the start after a broker has cut its log: nothing is read again.
-        ends = {path: max(end, start.get(path, 0)) for path, end in ends.items()}
+        reached = further(start, ends, skip_damage=self._options.skip_damage)
         if isinstance(limit, ReadMaxRows):
-            ends = self._limited(start, ends, limit.max_rows)
-        return {**start, **ends}
+            there = {path: reached[path] for path in ends}
+            return {**reached, **self._limited(start, there, limit.max_rows)}
+        return reached
 
     def reportLatestOffset(self) -> Offsets:
         return self._ends()
@@ -91,13 +88,7 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return walk.last_stable_offset if self._options.committed else walk.end_offset
 
     def _walked(self, log: PartitionLog) -> LogWalk:
-        walk = self._walks.get(log.directory)
-        if walk is None:
-            # Without isolation only the end matters, and that is in the last segment.
-            walk = begin_walk(log) if self._options.committed else LogWalk(log.segments[-1].offset)
-            self._walks[log.directory] = walk
-        walk.advance(log)
-        return walk
+        return walked(self._walks, log, begin_walk if self._options.committed else last_segment)
 
     def _limited(self, start: Offsets, ends: Offsets, most: int) -> Offsets:
         """Ends that are at most so many records away in all, shared out among the partitions."""
@@ -113,10 +104,9 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return limited
 
     def _pieces(self, log: PartitionLog, start: int | None, end: int) -> list[Piece]:
-        first = log.segments[0].offset
-        if start is not None and first > start:
-            self._lost(log, start, min(first, end))
         own = self._options
+        first = log.segments[0].offset
+        check_whole(log.directory, first, start, end, skip_damage=own.skip_damage)
         options = msgspec.structs.replace(
             own,
             start_offset=max(own.start_offset or 0, start or 0),
@@ -129,14 +119,3 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         # Up to `end` all is decided, whatever was opened since.
         outcome = Outcome(aborted_of(log, self._walked(log)), end, log_start_offset(log))
         return shown(pieces, outcome)
-
-    def _lost(self, log: PartitionLog, start: int, end: int) -> None:
-        damage = Damage(
-            file=log.directory,
-            position=0,
-            length=0,
-            offset=start,
-            reason=f"offsets {start} to {end - 1} are gone: deleted before they were read",
-        )
-        if not self._options.skip_damage:
-            raise_damage(damage)
