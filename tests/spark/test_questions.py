@@ -78,6 +78,9 @@ def test_rows_are_chosen_as_on_the_command_line(history: History, cli: Asked) ->
         "as-of", "partitions", "--at", 250, "--broker", 3
     )
     assert rows(stood.table("partitions", topics=[r"it's \ odd"])) == []
+    named = history.health(topics="orders", brokers=(), kinds="offline")
+    assert rows(named) == cli("health", "--topic", "orders", "--type", "offline")
+    assert rows(named)
 
 
 def test_difference_is_that_of_the_command_line(history: History, cli: Asked) -> None:
@@ -146,6 +149,8 @@ def test_what_cannot_be_answered_is_said(history: History) -> None:
         history.as_of().table("nothing")
     with pytest.raises(NoAnswer, match="has no cluster B"):
         history.as_of(cluster="B")
+    with pytest.raises(NoAnswer, match="has no cluster B"):
+        history.topic("orders", cluster="B").timeline()
     with pytest.raises(NoAnswer, match="neither an offset"):
         history.as_of(time="yesterday")
     with pytest.raises(NoAnswer, match="not both"):

@@ -60,6 +60,7 @@ def health(lake: Lake, window: Window, chosen: Chosen = EVERYTHING) -> pa.Table:
 
 def timeline(lake: Lake, topic: str, clusters: Sequence[str] = ()) -> pa.Table:
     """All that happened to a topic: its changes, and what was wrong from when to when."""
+    read_coverage(lake, clusters)
     return lake.query(queries.timeline(topic, clusters), "changes", "health")
 
 

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from kraftline.inspect.moments import AtOffset, AtTime, Moment, parse_moment
 from kraftline.lake import queries
-from kraftline.lake.coverage import NoAnswer, Standing, stand, stand_at_both, window
+from kraftline.lake.coverage import (
+    NoAnswer,
+    Standing,
+    read_coverage,
+    stand,
+    stand_at_both,
+    window,
+)
 from kraftline.lake.lake import Lake
 from kraftline.lake.queries import Chosen
 from kraftline.lake.tables import HISTORY, TABLES, Table
@@ -25,6 +32,8 @@ if TYPE_CHECKING:
 
 # A number is an offset; a text is an offset or a time, as on the command line.
 When: TypeAlias = int | str | datetime
+Names: TypeAlias = str | Sequence[str]
+Numbers: TypeAlias = int | Sequence[int]
 _numbers = count(1)
 
 
@@ -72,13 +81,13 @@ class History:
         since: When | None = None,
         until: When | None = None,
         cluster: str = "",
-        topics: Sequence[str] = (),
-        brokers: Sequence[int] = (),
-        kinds: Sequence[str] = (),
+        topics: Names = (),
+        brokers: Numbers = (),
+        kinds: Names = (),
     ) -> DataFrame:
         """What happened, as rows of `changes`."""
         looked = window(self.lake, _moment(since), _moment(until), _clusters(cluster))
-        chosen = Chosen(tuple(topics), tuple(brokers), tuple(kinds))
+        chosen = _chosen(topics, brokers, kinds)
         return self.query(queries.changes(looked, chosen, self._prefix), "changes")
 
     def health(
@@ -87,13 +96,13 @@ class History:
         since: When | None = None,
         until: When | None = None,
         cluster: str = "",
-        topics: Sequence[str] = (),
-        brokers: Sequence[int] = (),
-        kinds: Sequence[str] = (),
+        topics: Names = (),
+        brokers: Numbers = (),
+        kinds: Names = (),
     ) -> DataFrame:
         """What was wrong at any time of a window, as rows of `health`."""
         looked = window(self.lake, _moment(since), _moment(until), _clusters(cluster))
-        chosen = Chosen(tuple(topics), tuple(brokers), tuple(kinds))
+        chosen = _chosen(topics, brokers, kinds)
         return self.query(queries.health(looked, chosen, self._prefix), "health")
 
     def topic(self, name: str, *, cluster: str = "") -> Topic:
@@ -120,11 +129,9 @@ class AsOf:
         self.standing = standing
         self._history = history
 
-    def table(
-        self, name: str, *, topics: Sequence[str] = (), brokers: Sequence[int] = ()
-    ) -> DataFrame:
+    def table(self, name: str, *, topics: Names = (), brokers: Numbers = ()) -> DataFrame:
         """Rows of a history table that were true then."""
-        chosen = Chosen(tuple(topics), tuple(brokers))
+        chosen = _chosen(topics, brokers)
         sql = queries.as_of(_table(name), self.standing, chosen, self._history.prefix)
         return self._history.query(sql, name)
 
@@ -136,15 +143,13 @@ class Difference:
         self.before, self.after = before, after
         self._history = history
 
-    def table(
-        self, name: str, *, topics: Sequence[str] = (), brokers: Sequence[int] = ()
-    ) -> DataFrame:
+    def table(self, name: str, *, topics: Names = (), brokers: Numbers = ()) -> DataFrame:
         """Rows of a history table that came, went or changed: the columns that name one, `change`,
         and every other column as `before_` and `after_` it."""
         own = _table(name)
         if own not in HISTORY:
             raise NoAnswer(f"{name} has no difference")
-        chosen = Chosen(tuple(topics), tuple(brokers))
+        chosen = _chosen(topics, brokers)
         sql = queries.difference(own, self.before, self.after, chosen, self._history.prefix)
         return self._history.query(sql, name)
 
@@ -159,6 +164,7 @@ class Topic:
 
     def timeline(self) -> DataFrame:
         """Its changes, and what was wrong from when to when, in order."""
+        read_coverage(self._history.lake, self._clusters)  # NoAnswer: no such cluster
         sql = queries.timeline(self.name, self._clusters, self._history.prefix)
         return self._history.query(sql, "changes", "health")
 
@@ -171,6 +177,15 @@ def _table(name: str) -> Table:
 
 def _clusters(cluster: str) -> tuple[str, ...]:
     return (cluster,) if cluster else ()
+
+
+def _chosen(topics: Names, brokers: Numbers, kinds: Names = ()) -> Chosen:
+    """One name is a choice of one: not of its letters."""
+    return Chosen(
+        (topics,) if isinstance(topics, str) else tuple(topics),
+        (brokers,) if isinstance(brokers, int) else tuple(brokers),
+        (kinds,) if isinstance(kinds, str) else tuple(kinds),
+    )
 
 
 def _moment(when: When | None) -> Moment | None:
