@@ -90,22 +90,32 @@ def test_json_becomes_typed_fields_and_the_rest_is_kept(
         b"not json",
         b"\xff\xfe",
         b"[1, 2]",
-        b"null",
+        b" null\n",
+        b'{"ID": 3, "id": 4}',
+        b'{"id": 5}{"id": 6}',
+        b'{"id": 7, "id": 8, "_corrupt_record": "x"}',
     ]
     source = made(tmp_path, "orders-0", values)
     done = exported(spark, source, out=tmp_path / "out", value="json", key="text")
     rows = (
         ds.dataset(tmp_path / "out", partitioning="hive").to_table().sort_by("offset").to_pylist()
     )
-    assert rows[0]["value"] == {"id": 1, "price": 2.5, "tags": ["a"], "by": {"name": "Ada"}}
-    assert rows[1]["value"] == {"id": 2, "price": None, "tags": None, "by": None}
+    nothing = dict.fromkeys(("id", "ID", "price", "tags", "by", "_corrupt_record"))
+    full = {"id": 1, "price": 2.5, "tags": ["a"], "by": {"name": "Ada"}}
+    assert rows[0]["value"] == {**nothing, **full}
+    assert rows[1]["value"] == {**nothing, "id": 2}
+    assert rows[7]["value"] == {**nothing, "ID": 3, "id": 4}
+    assert rows[9]["value"] == {**nothing, "id": 8, "_corrupt_record": "x"}
     assert [row["value_error"] for row in rows[:3]] == [None] * 3
     assert rows[2]["value"] is None
     assert rows[4]["value_error"] == "not UTF-8"
-    assert [row["value_bytes"] for row in rows] == [None, None, None, *values[3:6], None]
+    kept = [row["value_bytes"] for row in rows]
+    assert kept == [None, None, None, *values[3:6], None, None, values[8], None]
     assert {row["key"] for row in rows} == {"k"}
-    assert done.errors == {"key_error": 0, "value_error": 3}
+    assert done.errors == {"key_error": 0, "value_error": 4}
     assert done.problems == []
+    with pytest.raises(KraftlineError, match="fields ID and id, which are one to Delta"):
+        exported(spark, source, out=tmp_path / "delta", value="json", format="delta")
 
 
 def test_values_that_are_no_json_at_all_are_refused(spark: SparkSession, tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from kraftline.spark.sources.segment_options import parse_options
 from kraftline.spark.topic_data.checks import Partition, PartitionCount, by_partition, problems
 from kraftline.spark.topic_data.contents import with_content
 from kraftline.spark.topic_data.copies import one_copy
+from kraftline.spark.topic_data.json_shape import alike, shape_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -81,6 +82,11 @@ def export(
     frame = spark.read.format("kafka_segments").options(**options).load()
     for column, form in (("key", wanted.key), ("value", wanted.value)):
         frame = with_content(frame, column, form)
+    if wanted.format == "delta" and (names := alike(shape_of(frame.schema))) is not None:
+        raise KraftlineError(
+            f"there are fields {names[0]} and {names[1]}, which are one to Delta; give --format "
+            "parquet, or --value text"
+        )
     table = _table(frame)
     with _aside(out) as folder:
         added = write_rows(frame, table, folder)
