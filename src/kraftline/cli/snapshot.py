@@ -10,6 +10,7 @@ from kraftline.cli.metadata_log import log_bytes, moment
 from kraftline.cli.options import format_option
 from kraftline.cli.progress import Bar
 from kraftline.cli.snapshot_output import show_edited, show_written
+from kraftline.cli.verbs import Verbs
 from kraftline.inspect.history import Unanswerable
 from kraftline.inspect.history.moments import Moment
 from kraftline.inspect.snapshots import (
@@ -30,8 +31,13 @@ from kraftline.inspect.snapshots import (
 from kraftline.metadata.features import UnsupportedFeature, from_release
 from kraftline.metadata.voters import BadVoter, InitialVoter, parse_voters
 
+_VERBS = {
+    "write": "write the state at an offset as a snapshot, as Kafka would have",
+    "edit": "write one with something mended, and say what is different",
+}
 
-@click.group(name="snapshot")
+
+@click.command(name="snapshot", cls=Verbs, said=_VERBS)
 def command() -> None:
     """Write snapshots of a cluster's metadata: as it was at an offset, or mended.
 
@@ -65,7 +71,10 @@ def _state(paths: Sequence[str], as_of: Moment | None) -> State:
 
 _paths = click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 _out = click.option(
-    "--out", required=True, metavar="FILE", help="The new file; in a directory, by Kafka's name."
+    "--out",
+    required=True,
+    metavar="FILE",
+    help="The new file; in a directory, by Kafka's name.",
 )
 _as_of = click.option(
     "--as-of", metavar="OFFSET|TIME", callback=moment, help="The state then.  [default: newest]"
