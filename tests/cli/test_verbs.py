@@ -1,4 +1,4 @@
-"""The verbs themselves: found, mistyped, and shown by example."""
+"""The verbs themselves: found, mistyped, completed by a shell, and shown by example."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from kraftline.cli.main import verbs
@@ -56,6 +57,26 @@ def _leaf(names: tuple[str, ...]) -> click.Command:
         found = found.get_command(click.Context(found), name)
     assert found is not None
     return found
+
+
+def _offered(words: list[str], incomplete: str) -> list[tuple[str, str]]:
+    complete = ShellComplete(verbs, {}, "kraftline", "_KRAFTLINE_COMPLETE")
+    return [(each.type, each.value) for each in complete.get_completions(words, incomplete)]
+
+
+def test_a_shell_is_offered_verbs_and_options() -> None:
+    assert _offered([], "d") == [("plain", "dump"), ("plain", "diff")]
+    assert _offered(["snapshot"], "e") == [("plain", "edit")]
+    assert _offered(["dump"], "--fo") == [("plain", "--format"), ("plain", "--follow")]
+
+
+@pytest.mark.parametrize("names", LEAVES, ids=" ".join)
+def test_a_shell_completes_paths(names: tuple[str, ...]) -> None:
+    """click offers nothing at all for plain text, so a shell would not complete a path there."""
+    of_paths = {"PATH", "PATH...", "[PATH...]", "LAKE", "OUT", "FILE", "DIR", "[server.properties]"}
+    for parameter in _leaf(names).params:
+        if parameter.make_metavar(click.Context(verbs)) in of_paths:
+            assert isinstance(parameter.type, click.Path), parameter.name
 
 
 def _examples(names: tuple[str, ...]) -> list[str]:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from kraftline.cli import metadata_log
-from kraftline.cli.options import format_option
+from kraftline.cli.options import PATH, format_option
 
 if TYPE_CHECKING:
     from kraftline.inspect.history.moments import Moment
 
 
 @click.command(name="changes")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, type=PATH, metavar="PATH...")
 @click.option("--since", callback=metadata_log.moment, metavar="OFFSET|TIME", help="From then on.")
 @click.option(
     "--until", callback=metadata_log.moment, metavar="OFFSET|TIME", help="Up to then, inclusive."

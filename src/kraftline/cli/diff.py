@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import click
 
 from kraftline.cli import metadata_log
-from kraftline.cli.options import format_option
+from kraftline.cli.options import PATH, format_option
 
 if TYPE_CHECKING:
     from kraftline.inspect.history.moments import Moment
 
 
 @click.command(name="diff")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, type=PATH, metavar="PATH...")
 @click.argument("first", metavar="A", callback=metadata_log.moment)
 @click.argument("second", metavar="B", callback=metadata_log.moment)
 @click.option("--all", "everything", is_flag=True, help="Every change: nothing is folded.")

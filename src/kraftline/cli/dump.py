@@ -10,7 +10,7 @@ from itertools import chain, islice
 
 import click
 
-from kraftline.cli.options import format_option, instant
+from kraftline.cli.options import PATH, format_option, instant
 from kraftline.cli.progress import Bar
 from kraftline.errors import NotKafka
 from kraftline.inspect.dump import followed_rows, json_lines, read_all, total_bytes
@@ -36,7 +36,7 @@ def _types(ctx: click.Context, param: click.Parameter, names: tuple[str, ...]) -
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path())
+@click.argument("paths", nargs=-1, required=True, type=PATH, metavar="PATH...")
 @format_option
 @click.option(
     "--decoder",
@@ -85,7 +85,7 @@ def command(
     follow: bool,
     strict: bool,
 ) -> None:
-    """Print the records in PATHS: segments, snapshots, partition or log directories.
+    """Print the records in PATH: segments, snapshots, partition or log directories.
 
     Nothing is locked or changed; a live broker may be writing. Damage is reported on stderr, and
     reading goes on behind it where that is possible; the exit code is then 1.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from kraftline.cli.options import PATH
 from kraftline.metadata.directories import cluster_of
 from kraftline.metadata.features import LATEST_PRODUCTION, MINIMUM
 from kraftline.metadata.formatting import bootstrap_words, format_directories, plan_format
@@ -22,8 +23,14 @@ _VERSIONS = f"{MINIMUM} to {LATEST_PRODUCTION}"
 
 @click.command(name="format")
 @click.option("--cluster-id", "-t", help="The id of the cluster; without --config one is drawn.")
-@click.option("--config", "-c", metavar="FILE", help="The node's server.properties.")
-@click.option("--log-dir", multiple=True, help="Without --config: a directory; may be repeated.")
+@click.option("--config", "-c", type=PATH, metavar="FILE", help="The node's server.properties.")
+@click.option(
+    "--log-dir",
+    type=PATH,
+    metavar="DIR",
+    multiple=True,
+    help="Without --config: a directory; may be repeated.",
+)
 @click.option("--node-id", type=int, help="Without --config: the node's id.  [default: 1]")
 @click.option(
     "--controller-listener",

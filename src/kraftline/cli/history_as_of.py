@@ -9,7 +9,7 @@ import click
 
 from kraftline.cli import lake as lakes
 from kraftline.cli import metadata_log
-from kraftline.cli.options import FORMATS
+from kraftline.cli.options import FORMATS, PATH
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,7 +52,7 @@ _TABLES = {
 
 
 @click.command(name="as-of")
-@click.argument("path", metavar="LAKE")
+@click.argument("path", type=PATH, metavar="LAKE")
 @click.argument("table", required=False, type=click.Choice((*_SHOWN, *_WHOLE)), metavar="[TABLE]")
 @click.option(
     "--at",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kraftline.cli.job_progress import JobProgress, starting
+from kraftline.cli.options import PATH
 from kraftline.errors import KraftlineError
 
 if TYPE_CHECKING:
@@ -21,12 +22,18 @@ if TYPE_CHECKING:
     "inputs",
     multiple=True,
     required=True,
+    type=PATH,
     metavar="PATH",
     help="Log directories, metadata directories, segments or snapshots; globs and URLs too.",
 )
-@click.argument("more", nargs=-1, metavar="[PATH...]")
+@click.argument("more", nargs=-1, type=PATH, metavar="[PATH...]")
 @click.option(
-    "--to", "lake", required=True, metavar="LAKE", help="The lake's folder, or a new one."
+    "--to",
+    "lake",
+    required=True,
+    type=PATH,
+    metavar="LAKE",
+    help="The lake's folder, or a new one.",
 )
 @click.option("--cluster-id", help="Whose files they are, where no meta.properties says so.")
 @click.option("--watch", "follow", is_flag=True, help="Go on, and build whenever files change.")

@@ -9,7 +9,7 @@ import click
 
 from kraftline.cli import lake as lakes
 from kraftline.cli import metadata_log
-from kraftline.cli.options import format_option
+from kraftline.cli.options import PATH, format_option
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="changes")
-@click.argument("path", metavar="LAKE")
+@click.argument("path", type=PATH, metavar="LAKE")
 @click.option("--since", callback=metadata_log.moment, metavar="OFFSET|TIME", help="From then on.")
 @click.option(
     "--until", callback=metadata_log.moment, metavar="OFFSET|TIME", help="Up to then, inclusive."

@@ -8,7 +8,7 @@ import click
 
 from kraftline.cli import lake as lakes
 from kraftline.cli import metadata_log
-from kraftline.cli.options import format_option
+from kraftline.cli.options import PATH, format_option
 
 if TYPE_CHECKING:
     from kraftline.inspect.cluster.telling import Told
@@ -32,7 +32,7 @@ _TABLES = (
 
 
 @click.command(name="diff")
-@click.argument("path", metavar="LAKE")
+@click.argument("path", type=PATH, metavar="LAKE")
 @click.argument("first", metavar="A", callback=metadata_log.moment)
 @click.argument("second", metavar="B", callback=metadata_log.moment)
 @click.option(

@@ -9,7 +9,7 @@ import click
 
 from kraftline.cli import lake as lakes
 from kraftline.cli import metadata_log
-from kraftline.cli.options import format_option
+from kraftline.cli.options import PATH, format_option
 
 if TYPE_CHECKING:
     from kraftline.inspect.moments import Moment
@@ -18,7 +18,7 @@ _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
 @click.command(name="health")
-@click.argument("path", metavar="LAKE")
+@click.argument("path", type=PATH, metavar="LAKE")
 @click.option("--since", callback=metadata_log.moment, metavar="OFFSET|TIME", help="From then on.")
 @click.option(
     "--until", callback=metadata_log.moment, metavar="OFFSET|TIME", help="Up to then, inclusive."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kraftline.cli import metadata_log
-from kraftline.cli.options import FORMATS
+from kraftline.cli.options import FORMATS, PATH
 
 if TYPE_CHECKING:
     from kraftline.inspect.cluster.sections import View
@@ -34,7 +34,7 @@ _SECTIONS = (
 
 
 @click.command(name="image")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, type=PATH, metavar="PATH...")
 @click.option(
     "--as-of",
     "at",

@@ -11,7 +11,7 @@ import click
 import msgspec
 from rich.console import Console, RenderableType
 
-from kraftline.cli.options import format_option
+from kraftline.cli.options import PATH, format_option
 from kraftline.errors import NotKafka
 from kraftline.inspect.info import FileInfo, Info, PartitionInfo, as_object, as_rows, info
 from kraftline.inspect.info.text import file_text, log_directory_text, partition_text
@@ -22,7 +22,7 @@ _NARROW = 100
 
 
 @click.command(name="info")
-@click.argument("path")
+@click.argument("path", type=PATH, metavar="PATH")
 @click.option("--all", "everything", is_flag=True, help="Show every partition and segment.")
 @format_option
 @click.pass_context

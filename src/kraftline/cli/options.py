@@ -9,6 +9,8 @@ from typing import TypeVar
 import click
 
 FORMATS = ("table", "json", "jsonl", "csv")
+# Shells complete it; what is wrong with a path, whoever opens it says.
+PATH = click.Path(readable=False)
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import click
 
 from kraftline.cli import lake as lakes
-from kraftline.cli.options import instant
+from kraftline.cli.options import PATH, instant
 from kraftline.errors import KraftlineError
 
 _US = 1000  # in a millisecond
 
 
 @click.command(name="report")
-@click.argument("lake")
+@click.argument("lake", type=PATH, metavar="LAKE")
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),

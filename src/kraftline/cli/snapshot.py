@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from kraftline.cli.metadata_log import log_bytes, moment
-from kraftline.cli.options import format_option
+from kraftline.cli.options import PATH, format_option
 from kraftline.cli.progress import Bar
 from kraftline.cli.snapshot_output import show_edited, show_written
 from kraftline.cli.verbs import Verbs
@@ -69,10 +69,11 @@ def _state(paths: Sequence[str], as_of: Moment | None) -> State:
             raise click.BadParameter(str(error), param_hint="--as-of") from None
 
 
-_paths = click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+_paths = click.argument("paths", nargs=-1, required=True, type=PATH, metavar="PATH...")
 _out = click.option(
     "--out",
     required=True,
+    type=PATH,
     metavar="FILE",
     help="The new file; in a directory, by Kafka's name.",
 )

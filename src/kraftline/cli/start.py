@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kraftline.cli.options import PATH
+
 if TYPE_CHECKING:
     from kraftline.config.effective import Config
 
@@ -17,7 +19,7 @@ def _address(context: click.Context, option: click.Parameter, text: str | None) 
 
 
 @click.command(name="start")
-@click.argument("file", metavar="[server.properties]", required=False)
+@click.argument("file", type=PATH, metavar="[server.properties]", required=False)
 @click.option(
     "--override",
     "overrides",

@@ -8,7 +8,7 @@ import click
 
 from kraftline.cli import metadata_log
 from kraftline.cli.job_progress import JobProgress, starting
-from kraftline.cli.options import instant
+from kraftline.cli.options import PATH, instant
 from kraftline.errors import KraftlineError
 from kraftline.inspect.cluster.layout import table
 
@@ -20,8 +20,10 @@ _FORMS = ("bytes", "text", "json")
 
 
 @click.command(name="topic-data")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--to", "out", required=True, metavar="OUT", help="The folder to write; a new one.")
+@click.argument("paths", nargs=-1, required=True, type=PATH, metavar="PATH...")
+@click.option(
+    "--to", "out", required=True, type=PATH, metavar="OUT", help="The folder to write; a new one."
+)
 @click.option(
     "--format",
     "form",

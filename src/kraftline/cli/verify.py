@@ -10,7 +10,7 @@ import click
 import msgspec
 from rich.console import Console
 
-from kraftline.cli.options import format_option
+from kraftline.cli.options import PATH, format_option
 from kraftline.cli.progress import Bar
 from kraftline.errors import NotKafka
 from kraftline.inspect.verify import Finding, Summary, total_bytes, verify
@@ -32,7 +32,7 @@ _COLUMNS = (
 
 
 @click.command(name="verify")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, type=PATH, metavar="PATH...")
 @click.option("--first", is_flag=True, help="Stop at the first record that cannot be read.")
 @click.option("--all", "everything", is_flag=True, help=f"Show all, not {_MOST} a kind and file.")
 @format_option

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kraftline.cli import metadata_log
-from kraftline.cli.options import format_option
+from kraftline.cli.options import PATH, format_option
 
 if TYPE_CHECKING:
     from kraftline.inspect.history.moments import Moment
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 @click.command(name="why")
 @click.argument("name", metavar="TOPIC-PARTITION")
-@click.option("--in", "paths", multiple=True, required=True, metavar="PATH", help="Where to look.")
+@click.option(
+    "--in", "paths", multiple=True, required=True, type=PATH, metavar="PATH", help="Where to look."
+)
 @click.option(
     "--at",
     callback=metadata_log.moment,
