@@ -279,12 +279,18 @@ def test_what_is_not_of_kafka_is_refused_with_advice(tmp_path: Path) -> None:
         detect(tmp_path / "gone")
 
 
-def test_names_like_partitions_alone_make_no_log_directory(tmp_path: Path) -> None:
+def test_nodes_with_names_like_partitions_are_no_partitions() -> None:
+    """`verify` found nothing wrong with them, as it looked into none of their files."""
+    for nodes in {path.parent for path in log_directories() if path.name == "node-1"}:
+        with pytest.raises(NotKafka, match=r"did you mean .*/node-\d"):
+            detect(nodes)
+
+
+def test_a_folder_is_a_partition_by_what_is_in_it(tmp_path: Path) -> None:
     (tmp_path / "dbus-1").mkdir()
     (tmp_path / "dbus-1" / "session.conf").touch()
-    (tmp_path / "java-17").touch()
-    with pytest.raises(NotKafka, match="not a directory of Kafka's"):
+    with pytest.raises(NotKafka, match=r"log\.dirs"):
         detect(tmp_path)
-    (tmp_path / "orders-0").mkdir()
-    (tmp_path / "orders-0" / "leader-epoch-checkpoint").touch()
+    partition = next(path for path in partition_directories() if path.name == "mixed-0")
+    shutil.copytree(partition, tmp_path / "mixed-0")
     assert detect(tmp_path) is PathKind.LOG_DIRECTORY

@@ -78,20 +78,22 @@ def _directory(where: str) -> PathKind:
     names = set(os.listdir(where))
     if _holds_segments(names):
         return PathKind.PARTITION_DIRECTORY
-    if names & _OF_LOG_DIRECTORY or any(_is_partition(where, name) for name in names):
+    if names & _OF_LOG_DIRECTORY:
         return PathKind.LOG_DIRECTORY
     if names & _OF_PARTITION:
         return PathKind.PARTITION_DIRECTORY
-    below = [
-        name
-        for name in sorted(names)
-        if os.path.isfile(os.path.join(where, name, meta_properties.NAME))
-    ]
     hint = "give a directory named in log.dirs, or one of the partition directories in it"
-    if below:
-        hint = f"did you mean {os.path.join(where, below[0])}?"
+    nodes = [
+        path
+        for path in (os.path.join(where, name) for name in sorted(names))
+        if os.path.exists(os.path.join(path, meta_properties.NAME))
+    ]
+    if nodes:
+        hint = f"did you mean {nodes[0]}?"
     elif not names:
         hint = f"it is empty; {hint}"
+    elif any(_is_partition(where, name) for name in names):
+        return PathKind.LOG_DIRECTORY
     raise NotKafka(f"{where}: not a directory of Kafka's ({hint})")
 
 
@@ -100,7 +102,7 @@ def _holds_segments(names: set[str]) -> bool:
 
 
 def _is_partition(where: str, name: str) -> bool:
-    """Whether a directory's name is a partition's, and what is in it is: /etc has a dbus-1."""
+    """By its name and by what is in it: /etc has a dbus-1, and nodes may be called node-1."""
     if parse_partition(name) is None:
         return False
     try:
