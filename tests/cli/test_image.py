@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kraftline.cli.main import verbs
+from kraftline.inspect.cluster.sections import COLUMNS, SECTIONS
 from kraftline.schema import metadata as m
 from tests.inspect.metadata_logs import VERSION, cluster, make_log, make_segment, topic, uuid
 
@@ -115,6 +116,16 @@ def test_for_programs() -> None:
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == len(whole["partitions"])
     assert json.loads(rows[0]["replicas"]) == whole["partitions"][0]["replicas"]
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_a_section_without_rows_is_a_csv_with_a_head(section: str) -> None:
+    asked = ("--format", "csv", "--section", section)
+    empty, full = run(NODE, "--as-of", "0", *asked), run(NODE, *asked)
+    assert empty.stdout == full.stdout.splitlines(keepends=True)[0]
+    assert empty.stdout == ",".join(COLUMNS[section].split()) + "\n"
+    rows = json.loads(run(NODE, "--format", "json", *asked[2:]).stdout)[section]
+    assert all(list(row) == COLUMNS[section].split() for row in rows)
 
 
 def test_snapshot_lines() -> None:

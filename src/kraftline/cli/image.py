@@ -123,7 +123,7 @@ def _text(
 
 
 def _rows(view: View, history: History, sections: tuple[str, ...], form: str) -> None:
-    from kraftline.inspect.cluster.sections import SECTIONS, as_of
+    from kraftline.inspect.cluster.sections import COLUMNS, SECTIONS, as_of
 
     if form == "json":
         whole: dict[str, object] = {"as_of": as_of(view.image, history)}
@@ -136,7 +136,7 @@ def _rows(view: View, history: History, sections: tuple[str, ...], form: str) ->
         for name in sections
         for row in SECTIONS[name](view)
     )
-    metadata_log.write_rows(rows, form)
+    metadata_log.write_rows(rows, form, None if several else COLUMNS[sections[0]].split())
 
 
 def _snapshot(image: MetadataImage, history: History, secrets: bool) -> None:

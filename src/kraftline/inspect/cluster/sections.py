@@ -247,6 +247,23 @@ SECTIONS: Final[dict[str, Callable[[View], list[Row]]]] = {
     "tokens": tokens,
     "producer-ids": producer_ids,
 }
+# The names in each row: what a table without rows is headed with.
+COLUMNS: Final[dict[str, str]] = {
+    "features": "feature level name",
+    "voters": "voter directory endpoints",
+    "controllers": "controller incarnation endpoints",
+    "brokers": "broker state rack epoch incarnation endpoints leads replicas directories cordoned",
+    "topics": "topic id partitions replicas min_isr leaders troubles",
+    "troubles": "topic partition leader replicas isr elr down troubles",
+    "partitions": "topic partition leader replicas isr elr last_known_elr adding removing "
+    "directories leader_epoch partition_epoch troubles",
+    "configs": "resource key value",
+    "quotas": "entity key value",
+    "acls": "principal acl id",
+    "scram": "user mechanism iterations salt stored_key server_key",
+    "tokens": "token owner requester renewers issued expires longest",
+    "producer-ids": "next_producer_id",
+}
 
 
 def as_of(image: MetadataImage, history: History) -> Row:
