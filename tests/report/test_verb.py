@@ -52,14 +52,14 @@ def test_it_writes_a_page_and_says_the_gist(lake: Path, tmp_path: Path) -> None:
 
 def test_a_window_narrows_it(lake: Path, tmp_path: Path) -> None:
     out = tmp_path / "page.html"
-    asked = ("--from", "2026-03-01T03:35Z", "--to", "2026-03-01T03:45Z")
+    asked = ("--since", "2026-03-01T03:35Z", "--until", "2026-03-01T03:45Z")
     result = run(lake, *asked, "--out", str(out))
     assert result.exit_code == 0, result.output
     assert "3 partitions lacked replicas for 1 min 20 s" in result.output
     assert "2026-03-01 03:35:00 to 2026-03-01 03:45:00 UTC" in out.read_text()
 
 
-@pytest.mark.parametrize("window", [("--from", "2027-01-01"), ("--to", "2025-01-01")])
+@pytest.mark.parametrize("window", [("--since", "2027-01-01"), ("--to", "2025-01-01")])
 def test_a_time_without_data_is_said_with_what_there_is(
     lake: Path, window: tuple[str, str]
 ) -> None:
@@ -71,7 +71,7 @@ def test_a_time_without_data_is_said_with_what_there_is(
 def test_times_the_wrong_way_round_are_wrong_use(lake: Path) -> None:
     result = run(lake, "--from", "2026-03-01T04:00Z", "--to", "2026-03-01T03:00Z")
     assert result.exit_code == 2
-    assert "--from is after --to" in result.output
+    assert "--since is after --until" in result.output
 
 
 def test_of_many_clusters_the_worst_is_told_and_all_are_listed(tmp_path: Path) -> None:

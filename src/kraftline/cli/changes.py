@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="Only of this kind: leader, leader.moved, isr, broker.fenced, topic, config, …",
 )
-@click.option("--all", "everything", is_flag=True, help="Every change: nothing folded, no noise.")
+@click.option("--all", "everything", is_flag=True, help="Every change: none folded or left out.")
 @metadata_log.quick_option
 @format_option
 def command(

@@ -64,7 +64,7 @@ def _types(ctx: click.Context, param: click.Parameter, names: tuple[str, ...]) -
 @click.option("--from-offset", type=int, help="Only from this offset on.")
 @click.option("--to-offset", type=int, help="Only up to this offset, inclusive.")
 @click.option("--since", callback=instant, metavar="TIME", help="Only from this time on: ISO-8601.")
-@click.option("--until", callback=instant, metavar="TIME", help="Only up to this time.")
+@click.option("--until", callback=instant, metavar="TIME", help="Only up to this time, inclusive.")
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many records.")
 @click.option("--snapshots", is_flag=True, help="The snapshots of a metadata log as well.")
 @click.option("--follow", is_flag=True, help="Go on as the log grows (one partition).")

@@ -22,8 +22,10 @@ _US = 1000  # in a millisecond
     show_default=True,
     help="The page to write.",
 )
-@click.option("--from", "start", callback=instant, metavar="TIME", help="Only from then on.")
-@click.option("--to", "end", callback=instant, metavar="TIME", help="Only up to then.")
+@click.option(
+    "--since", "--from", "start", callback=instant, metavar="TIME", help="Only from then on."
+)
+@click.option("--until", "--to", "end", callback=instant, metavar="TIME", help="Only up to then.")
 @click.option("--cluster", metavar="ID", help="This one, where the lake has several.")
 def command(lake: str, out: Path, start: int | None, end: int | None, cluster: str | None) -> None:
     """Write one page that tells what happened in LAKE: in sentences, then in pictures.
@@ -36,10 +38,10 @@ def command(lake: str, out: Path, start: int | None, end: int | None, cluster: s
     \b
     Examples:
       kraftline report out/lake --out report.html
-      kraftline report out/lake --from 2026-03-01T03:00Z --to 2026-03-01T04:00Z
+      kraftline report out/lake --since 2026-03-01T03:00Z --until 2026-03-01T04:00Z
     """
     if start is not None and end is not None and start > end:
-        raise click.UsageError("--from is after --to")
+        raise click.UsageError("--since is after --until")
     if not out.parent.is_dir():
         raise click.UsageError(f"{out.parent}: there is no such folder to write the page to")
     try:

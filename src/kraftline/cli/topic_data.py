@@ -34,7 +34,7 @@ _FORMS = ("bytes", "text", "json")
 )
 @click.option("--topic", "topics", multiple=True, help="Only this topic (* matches).")
 @click.option("--since", callback=instant, metavar="TIME", help="Only from this time on: ISO-8601.")
-@click.option("--until", callback=instant, metavar="TIME", help="Only before this time.")
+@click.option("--until", callback=instant, metavar="TIME", help="Only up to this time, inclusive.")
 @click.option("--key", type=click.Choice(_FORMS), default="bytes", show_default=True)
 @click.option("--value", type=click.Choice(_FORMS), default="bytes", show_default=True)
 @click.option(
@@ -83,14 +83,14 @@ def command(
         out=out,
         topics=topics,
         since=since,
-        until=until,
+        until=None if until is None else until + 1,
         key=key,
         value=value,
         committed=isolation == "read_committed",
         format=form,
     )
-    if since is not None and until is not None and since >= until:
-        raise click.UsageError("--since is not before --until")
+    if since is not None and until is not None and until < since:
+        raise click.UsageError("--until lies before --since")
     # What is wrong with a path is said before Java starts.
     find_logs(paths, topics)
     free_folder(out)

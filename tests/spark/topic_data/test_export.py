@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from click.testing import CliRunner
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from kraftline.cli.dump import command as dump
 from kraftline.cli.topic_data import command
 from kraftline.errors import KraftlineError
 from kraftline.records import Record, build_batch
@@ -222,6 +224,20 @@ def test_a_table_of_counts_names_partitions_and_their_offsets_in_full(
     assert line.split()[1:] == ["0", "to", "74", "75", "0", "0", "0", "0", "0"]
 
 
+def test_a_window_of_the_verb_has_its_end_as_windows_of_dump_have(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kraftline.spark.session.local_session", lambda name: spark)
+    window = ("--since", "2023-11-14T22:13:20.010Z", "--until", "2023-11-14T22:13:20.030Z")
+    asked = [str(NODE / "codec-gzip-0"), *window]
+    done = CliRunner().invoke(command, [*asked, "--to", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    written = spark.read.parquet(str(tmp_path / "out")).collect()
+    dumped = CliRunner().invoke(dump, [*asked, "--format", "jsonl"]).stdout.splitlines()
+    assert {row.offset for row in written} == {1, 2, 3}
+    assert {json.loads(line)["offset"] for line in dumped} == {1, 2, 3}
+
+
 def test_what_cannot_be_written_or_asked_for_starts_no_java(tmp_path: Path) -> None:
     args = [str(NODE), "--to", str(tmp_path)]
     done = CliRunner().invoke(command, args)
@@ -230,7 +246,7 @@ def test_what_cannot_be_written_or_asked_for_starts_no_java(tmp_path: Path) -> N
     times = ("--since", "2026-03-01T04:00Z", "--until", "2026-03-01T03:00Z")
     done = CliRunner().invoke(command, [str(NODE), "--to", str(tmp_path / "out"), *times])
     assert done.exit_code == 2
-    assert "--since is not before --until" in done.output
+    assert "--until lies before --since" in done.output
 
 
 def test_a_wrong_path_starts_no_java(tmp_path: Path) -> None:
