@@ -13,7 +13,7 @@ help:  ## this list
 
 setup: $(STAMP)  ## a virtual environment with everything in it
 
-$(STAMP): pyproject.toml setup.py constraints.txt src/kraftline/records/_kernel.py src/kraftline/schema/_wire.py src/kraftline/storage/cleaner/_kernel.py
+$(STAMP): pyproject.toml setup.py constraints.txt src/kraftline/records/_kernel.py src/kraftline/records/_typed.py src/kraftline/records/_of_c.pxd src/kraftline/schema/_wire.py src/kraftline/storage/cleaner/_kernel.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Kraftline needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
@@ -41,7 +41,7 @@ kcat:  # for the tests of clients, where it can be had
 	      >/dev/null; } || \
 	  echo "no kcat here: its tests are skipped"
 
-demo: setup  ## a real cluster's bad day: its history, three answers, a report
+demo: setup  ## a real cluster's bad day: its history, three answers, a report; a node
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" sh tools/demo.sh
 
 lint: setup  ## ruff, mypy --strict, import contracts

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import click
@@ -11,6 +14,7 @@ import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
+from kraftline import __version__
 from kraftline.cli.main import verbs
 
 
@@ -93,3 +97,18 @@ def test_examples_in_help_are_understood(names: tuple[str, ...]) -> None:
         words = shlex.split(re.split(r" [|>] ", plain)[0])[1:]
         leaf = next(each for each in LEAVES if tuple(words[: len(each)]) == each)
         assert _leaf(leaf).make_context(leaf[-1], words[len(leaf) :])
+
+
+@pytest.mark.parametrize("asked", ["", "interpreted"])
+def test_the_version_comes_with_the_kernel_in_force(asked: str) -> None:
+    """pip is silent about a compiler that was not there."""
+    done = subprocess.run(
+        [sys.executable, "-m", "kraftline", "--version"],
+        env={**os.environ, "KRAFTLINE_KERNEL": asked},
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    version, loops = done.stdout.splitlines()
+    assert version == f"kraftline {__version__}"
+    assert loops.startswith(f"hot loops: {asked}")

@@ -33,8 +33,23 @@ VERBS = {
 }
 
 
+def _version(ctx: click.Context, param: click.Parameter, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        from kraftline.records import kernel
+
+        click.echo(f"kraftline {__version__}\nhot loops: {kernel.describe()}")
+        ctx.exit()
+
+
 @click.command(cls=Verbs, said=VERBS, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, message="kraftline %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_version,
+    help="Show the version, and whether the hot loops are compiled.",
+)
 def verbs() -> None:
     """Reads and explains Apache Kafka's own files, and serves them as a node: no JVM.
 

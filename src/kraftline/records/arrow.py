@@ -13,7 +13,11 @@ from array import array
 from collections.abc import Sequence
 from typing import Final
 
-import pyarrow as pa
+try:
+    import pyarrow as pa
+except ModuleNotFoundError as error:
+    words = f"columns need {error.name}: pip install 'kraftline[arrow]'"
+    raise ModuleNotFoundError(words, name=error.name) from None
 
 from kraftline.errors import Corrupt, TooLarge
 from kraftline.records.compression import DEFAULT_LIMIT, Scratch
