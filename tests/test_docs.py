@@ -113,6 +113,14 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_that_a_page_names_are_there(page: Path) -> None:
+    packages = [each.name for each in (ROOT / "src/kraftline").iterdir() if each.is_dir()]
+    ours = rf"`((?:tests|tools|benchmarks|docs|{'|'.join(packages)})/[\w./-]+)`"
+    for name in re.findall(ours, page.read_text()):
+        assert (ROOT / name).exists() or (ROOT / "src/kraftline" / name).exists(), name
+
+
 def test_the_tables_of_compatibility_are_fresh() -> None:
     done = subprocess.run([sys.executable, "tools/compatibility.py", "--check"], cwd=ROOT)
     assert done.returncode == 0, "run tools/compatibility.py"
