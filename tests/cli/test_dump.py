@@ -96,6 +96,15 @@ def test_a_topic_filter_gives_its_records_and_those_about_it() -> None:
     assert {row["keyPayload"]["data"]["topic"] for row in commits} == {"mixed"}
 
 
+@pytest.mark.parametrize("form", ["table", "json", "jsonl", "csv"])
+def test_a_topic_that_nothing_is_known_of_is_said(form: str) -> None:
+    done = run(TOPICS, "--topic", "mixd", "--format", form)
+    assert done.exit_code == 0
+    assert "no partition of mixd is here" in done.stderr
+    known = run(TOPICS, "--topic", "mixed", "--since", "2099-01-01T00:00Z", "--format", form)
+    assert (known.exit_code, known.stderr) == (0, "")
+
+
 def test_configs_and_acls_of_a_topic_are_about_it() -> None:
     for kind in ("CONFIG_RECORD", "ACCESS_CONTROL_ENTRY_RECORD"):
         of_topics = [

@@ -122,22 +122,44 @@ def command(
         rows = followed_rows(sources, selection, troubles.damage)
         _print_rows(rows, sources, form, limit, at_once=True)
     else:
-        _dump(sources, selection, form, limit, troubles)
+        any_shown = _dump(sources, selection, form, limit, troubles)
+        if topics and not any_shown and not any(_is_of_topic(each, wanted) for each in sources):
+            names = " or ".join(topics)
+            click.echo(
+                f"kraftline: no partition of {names} is here, and no record of those that were "
+                "asked for is about it",
+                err=True,
+            )
     sys.stdout.flush()
     sys.exit(1 if troubles.seen else 0)
 
 
 def _dump(
     sources: list[Source], selection: Selection, form: str, limit: int | None, troubles: Troubles
-) -> None:
+) -> bool:
+    """Whether there was anything to print."""
+    any_shown = False
+
+    def noted(rows: Iterable[Row]) -> Iterator[Row]:
+        nonlocal any_shown
+        for row in rows:
+            any_shown = True
+            yield row
+
     with Bar(lambda: total_bytes(sources), "reading", quiet=sys.stdout.isatty()) as bar:
         told = troubles.damage, troubles.unreadable
         if form == "jsonl" and limit is None:
             for text in json_lines(sources, selection, *told, bar.update):
+                any_shown = any_shown or bool(text)
                 sys.stdout.buffer.write(text)
         else:
             rows = read_all(sources, selection, *told, bar.update)
-            _print_rows(rows, sources, form, limit)
+            _print_rows(noted(rows), sources, form, limit)
+    return any_shown
+
+
+def _is_of_topic(source: Source, wanted: Wanted) -> bool:
+    return source.partition is not None and wanted.topic(source.partition.topic)
 
 
 def _print_rows(
