@@ -6,7 +6,6 @@ import importlib
 import os
 import sys
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
 
 import click
@@ -36,6 +35,8 @@ class Verbs(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """click would look for what was meant among verbs that are imported, and so in vain."""
         if args[0] not in self._said and not ctx.resilient_parsing:
+            from difflib import get_close_matches
+
             near = get_close_matches(args[0], self._said)
             hint = f" Did you mean {' or '.join(near)}?" if near else ""
             ctx.fail(f"No such verb {args[0]!r}.{hint}")
