@@ -119,11 +119,12 @@ def test_for_programs() -> None:
 
 
 @pytest.mark.parametrize("section", SECTIONS)
-def test_a_section_without_rows_is_a_csv_with_a_head(section: str) -> None:
+def test_a_section_is_a_csv_with_a_head_whether_it_has_rows_or_not(section: str) -> None:
     asked = ("--format", "csv", "--section", section)
-    empty, full = run(NODE, "--as-of", "0", *asked), run(NODE, *asked)
-    assert empty.stdout == full.stdout.splitlines(keepends=True)[0]
-    assert empty.stdout == ",".join(COLUMNS[section].split()) + "\n"
+    early, late = (run(NODE, "--as-of", at, *asked).stdout.splitlines() for at in ("0", "188"))
+    assert early[0] == late[0] == ",".join(COLUMNS[section].split())
+    # The first batch of a log is the quorum's, with kraft.version and the voters.
+    assert len(early) == 1 or section in ("features", "voters")
     rows = json.loads(run(NODE, "--format", "json", *asked[2:]).stdout)[section]
     assert all(list(row) == COLUMNS[section].split() for row in rows)
 
