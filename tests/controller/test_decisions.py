@@ -14,6 +14,7 @@ from kraftline.config.tables import TOPIC as KEYS
 from kraftline.controller.collisions import colliding
 from kraftline.controller.controller import Controller
 from kraftline.controller.java_order import in_number_order, in_string_order, string_hash
+from kraftline.controller.partition_creation import create_partitions
 from kraftline.controller.producer_ids import allocate_producer_ids
 from kraftline.controller.topic_configs import LOOKED_AT, TopicConfigs
 from kraftline.controller.topic_deletion import delete_topics
@@ -24,6 +25,10 @@ from kraftline.node.standalone import format_if_new, standalone_config
 from kraftline.raft import EmbeddedLog
 from kraftline.schema import metadata as m
 from kraftline.schema.api.allocate_producer_ids import AllocateProducerIdsRequest
+from kraftline.schema.api.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
 from kraftline.schema.api.error_codes import ErrorCode
 from kraftline.schema.types import Uuid
 from kraftline.storage.snapshot_file import now
@@ -220,3 +225,16 @@ def test_whoever_could_not_be_heard_is_not_fenced(tmp_path: Path) -> None:
             return fenced
 
     assert asyncio.run(main()) == [False, True]
+
+
+def test_any_number_of_partitions_that_is_too_high_is_refused_alike() -> None:
+    """A request of a few bytes may ask for two billion: none of them is placed for that."""
+    there = create_topics(image_of(broker(1)), create(topic("t")), _rules()).records
+    image = image_of(broker(1), *(record for record, _ in there))
+    for count, code in ((10_001, 0), (10_002, -1), (2**31 - 1, -1)):
+        request = CreatePartitionsRequest(
+            topics=(CreatePartitionsTopic(name="t", count=count, assignments=None),)
+        )
+        decision = create_partitions(image, request, Random(1))
+        assert [each.error_code for each in decision.response.results] == [code]
+        assert len(decision.records) == (0 if code else 10_000)

@@ -95,7 +95,8 @@ def _created(
         )
     additional = wanted.count - there
     if wanted.assignments is None:
-        placed = _placed(image, topic, additional, random)
+        # One too many is refused like any number of them, and takes no memory.
+        placed = _placed(image, topic, min(additional, MOST_RECORDS + 1), random)
     else:
         placed = _assigned(image, topic, wanted, additional)
     return partition_records(image, topic.id, placed, there)
