@@ -237,15 +237,25 @@ def test_a_live_segment_is_read_while_it_grows(tmp_path: Path) -> None:
     assert [n.code for n in notes(partition) if n.code.startswith("tail")] == ["tail-partial"]
 
 
-@pytest.mark.parametrize("text", ["", "0\n1\n2 75\n"])
-def test_a_leader_epoch_that_the_checkpoint_has_lost_is_found(tmp_path: Path, text: str) -> None:
+def test_leader_epochs_that_an_empty_checkpoint_has_lost_are_found(tmp_path: Path) -> None:
     node = copy(SECOND, tmp_path)
     partition = node / "codec-none-0"
-    (partition / "leader-epoch-checkpoint").write_text(text)
+    (partition / "leader-epoch-checkpoint").write_text("")
     for path in (node, partition):
         found = findings(path)
         assert {finding.code for finding in found} == {"leader-epochs"}
         assert "epoch 0, leader-epoch-checkpoint says nothing" in found[0].problem
+
+
+def test_leader_epochs_before_the_first_that_is_known_are_worth_a_note(tmp_path: Path) -> None:
+    """So a broker leaves them that is killed after records were deleted."""
+    node = copy(SECOND, tmp_path)
+    partition = node / "codec-none-0"
+    (partition / "leader-epoch-checkpoint").write_text("0\n1\n2 75\n")
+    for path in (node, partition):
+        assert codes(path) == []
+        (note,) = [each for each in notes(path) if each.code == "leader-epochs"]
+        assert "epoch 0, leader-epoch-checkpoint says nothing" in note.problem
 
 
 def test_leader_epochs_before_the_log_start_may_be_forgotten(tmp_path: Path) -> None:
