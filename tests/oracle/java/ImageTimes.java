@@ -19,7 +19,7 @@ import org.apache.kafka.server.common.ApiMessageAndVersion;
 /**
  * How long Kafka's own classes take to make an image of a metadata file, and to change it.
  * Arguments: file, how many records go into one publication (0: all), whether changes are timed.
- * Prints one line of JSON.
+ * Prints `ready` when the image is made, and one line of JSON.
  */
 public class ImageTimes {
     private static final MetadataProvenance HERE = new MetadataProvenance(1, 1, 1, true);
@@ -55,6 +55,8 @@ public class ImageTimes {
         }
         image = delta.apply(HERE);
         double seconds = (System.nanoTime() - start) / 1e9;
+        System.out.println("ready");
+        System.out.flush();
         String changes = Boolean.parseBoolean(args[2]) ? changes(image) : "";
         delta = null;
         System.gc();
