@@ -26,12 +26,11 @@ QUICK = dict.fromkeys(
         "producer.id.expiration.check.interval.ms",
     ),
     "20",
-)
+) | {"log.initial.task.delay.ms": "0"}
 
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upkeep, "_START_DELAY", 0.0)
     monkeypatch.setattr(upkeep, "_REMOVAL_SECONDS", 0.02)
 
 

@@ -20,6 +20,8 @@ SETTINGS = {
     "transaction.state.log.num.partitions": "5",
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
+    # No retention: records of any age stay, however long the tests take.
+    "log.initial.task.delay.ms": "86400000",
 }
 PAGE = "max.request.partition.size.limit"
 

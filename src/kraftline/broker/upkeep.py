@@ -18,7 +18,6 @@ from kraftline.storage.log import DirectoryOffline, LogClosed, Logs, StorageFail
 
 _logger = logging.getLogger(__name__)
 
-_START_DELAY: Final = 30.0  # seconds before the first round, as in Kafka
 _REMOVAL_SECONDS: Final = 1.0
 _LONGEST: Final = 365 * 24 * 3600.0
 _Work = Callable[[Logs], object]
@@ -31,17 +30,18 @@ class Upkeep:
         def seconds(name: str) -> float:
             return min(config.whole(name) / 1000, _LONGEST)
 
+        at_first = seconds("log.initial.task.delay.ms")
         self._directories = directories
         self._rounds: tuple[tuple[float, float, _Work], ...] = (
-            (_START_DELAY, seconds("log.flush.scheduler.interval.ms"), Logs.flush_due),
-            (_START_DELAY, seconds("log.retention.check.interval.ms"), Logs.delete_old),
+            (at_first, seconds("log.flush.scheduler.interval.ms"), Logs.flush_due),
+            (at_first, seconds("log.retention.check.interval.ms"), Logs.delete_old),
             (
-                _START_DELAY,
+                at_first,
                 seconds("log.flush.offset.checkpoint.interval.ms"),
                 Logs.checkpoint_recovery_points,
             ),
             (
-                _START_DELAY,
+                at_first,
                 seconds("log.flush.start.offset.checkpoint.interval.ms"),
                 Logs.checkpoint_start_offsets,
             ),
@@ -51,7 +51,7 @@ class Upkeep:
                 Logs.checkpoint_high_watermarks,
             ),
             (
-                _START_DELAY,
+                at_first,
                 seconds("producer.id.expiration.check.interval.ms"),
                 Logs.expire_producers,
             ),
