@@ -168,8 +168,20 @@ def test_faulty_record_of_a_transaction_is_told_with_its_own_offset() -> None:
     assert names(replay.image) == ["a", "b"]
 
 
-def test_faulty_record_of_an_aborted_transaction_has_no_effect_at_all() -> None:
-    _, replay = replayed(batch(0, VERSION, BEGIN, _unknown(), ABORT))
+def test_faulty_record_of_a_transaction_is_told_when_it_is_read() -> None:
+    replay = Replay()
+    replay.take(batch(0, VERSION, BEGIN, _unknown()))
+    assert [fault.offset for fault in replay.faults.faults] == [2]
+    replay.take(batch(3, topic("a"), ABORT))
+    replay.flush()
+    assert len(replay.faults.faults) == 1
+    assert not names(replay.image)
+
+
+def test_who_wants_only_the_last_image_hears_nothing_of_an_aborted_transaction() -> None:
+    replay = Replay(lazily=True)
+    replay.take(batch(0, VERSION, BEGIN, _unknown(), ABORT))
+    replay.flush()
     assert not replay.faults.faults
 
 

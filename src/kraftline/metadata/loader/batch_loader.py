@@ -32,9 +32,10 @@ Publish = Callable[[MetadataDelta, MetadataImage, LogDeltaManifest], None]
 class BatchLoader:
     """`image` is the last that was published; what was gathered since is in no image yet.
 
-    Invariant: the delta has no record of an open transaction; those wait aside for their End.
-    With `lazily`, what came before a transaction is published with what comes after it: the same
-    images for who wants only the last, and quicker.
+    Invariant: while a transaction is open, the delta has its records and no others; what was
+    before is published. With `lazily` that is published with what comes after: the same images for
+    who wants only the last, and quicker. Then the delta has no record of an open transaction:
+    those, and their faults, wait aside for their End.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class BatchLoader:
             marker = marker_of(run)
             if marker is not None:
                 self._mark(batch, run[0], marker)
-            elif not self.transactions.keeps(run):
+            elif not (self.transactions.keeps(run) and self._lazily):
                 self._replay(*run)
         self._offset = batch.last_offset
         self._epoch = batch.epoch
@@ -113,9 +114,11 @@ class BatchLoader:
             return
         if ended is not None:
             self._postponed = None
-            if self.transactions.state is TransactionState.ENDED:
+            if self._lazily and self.transactions.state is TransactionState.ENDED:
                 for run in ended.waiting:
                     self._replay(*run)
+            elif self.transactions.state is TransactionState.ABORTED and not self._lazily:
+                self._delta = MetadataDelta(self.image, self._known_config)
             return
         inside = offset > batch.base_offset
         if inside or self._batches:
