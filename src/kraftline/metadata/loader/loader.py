@@ -189,14 +189,20 @@ class MetadataLoader:
 
     # The queue.
 
-    def _enqueue(self, work: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Future[None]:
+    def _enqueue(
+        self, work: Callable[[], Coroutine[Any, Any, None]], *, first: bool = False
+    ) -> asyncio.Future[None]:
         done = asyncio.get_running_loop().create_future()
         if self.failure is not None:
             done.set_exception(self.failure)
         elif self._closing:
             done.set_exception(LoaderClosed("the metadata loader is closed"))
         else:
-            self._queue.append(_Event(work, done))
+            event = _Event(work, done)
+            if first:
+                self._queue.appendleft(event)
+            else:
+                self._queue.append(event)
             self._arrived.set()
         return done
 
@@ -353,7 +359,8 @@ class MetadataLoader:
         )
 
     def _schedule_initialize(self, delay: float) -> None:
-        """One is enough; an earlier one takes the place of a later one."""
+        """One is enough; an earlier one takes the place of a later one. Once due it is next,
+        before all that is in the queue."""
         self._cancel_retry()
         if self._initializing or self._closing:
             return
@@ -363,7 +370,7 @@ class MetadataLoader:
         else:
             self._initializing = True
             # Nobody waits for it; what stops the loader is seen by the next who does.
-            self._enqueue(self._initialize).add_done_callback(_look_away)
+            self._enqueue(self._initialize, first=True).add_done_callback(_look_away)
 
     def _cancel_retry(self) -> None:
         if self._retry is not None:
