@@ -16,7 +16,7 @@ _logger = logging.getLogger(__name__)
 
 
 class PublisherRefused(KraftlineError):
-    """A publisher cannot be installed or removed."""
+    """A publisher cannot be installed or removed; the fault handler has been told."""
 
 
 class Publishers:
@@ -43,13 +43,14 @@ class Publishers:
         for new in publishers:
             old = self._active.get(new.name) or self._waiting.get(new.name)
             if old is new:
-                raise PublisherRefused(
-                    f"Attempted to install publisher {new.name}, which is already installed."
+                raise self._refused(
+                    f"Attempted to install publisher {new.name}, which is already installed.", new
                 )
             if old is not None or new.name in names:
-                raise PublisherRefused(
+                raise self._refused(
                     f"Attempted to install a new publisher named {new.name}, but there is already "
-                    "a publisher with that name."
+                    "a publisher with that name.",
+                    new,
                 )
             names.add(new.name)
         self._waiting.update((new.name, new) for new in publishers)
@@ -62,8 +63,8 @@ class Publishers:
                 await self._close(publisher)
                 self._raise_if_fatal()
                 return
-        raise PublisherRefused(
-            f"Attempted to remove publisher {publisher.name}, which is not installed."
+        raise self._refused(
+            f"Attempted to remove publisher {publisher.name}, which is not installed.", publisher
         )
 
     async def initialize(
@@ -137,6 +138,10 @@ class Publishers:
             self._faults.handle(MetadataFault(message, error, publisher=publisher))
         except FatalFault as fatal:
             self._fatal = self._fatal or fatal
+
+    def _refused(self, message: str, publisher: MetadataPublisher) -> PublisherRefused:
+        self._faults.handle(MetadataFault(message, publisher=publisher.name))
+        return PublisherRefused(message)
 
     def _raise_if_fatal(self) -> None:
         fatal, self._fatal = self._fatal, None
