@@ -76,11 +76,15 @@ class LoaderMetrics:
         version = image.features.metadata_version
         if version is not self.metadata_version or image.features.levels is not self._levels:
             self.metadata_version = version
+            said = KRAFT_VERSION in self.finalized_levels
             self.finalized_levels = finalized_levels(image, self.kraft_version)
+            if said:
+                self.set_kraft_version(self.kraft_version)
             self._levels = image.features.levels
 
     def set_kraft_version(self, level: int) -> None:
-        """kraft.version is said by control records, and counts as finalized from there on."""
+        """kraft.version is said by control records, and counts as finalized from there on, also
+        if it is 0."""
         self.kraft_version = level
         self.finalized_levels[KRAFT_VERSION] = level
 
