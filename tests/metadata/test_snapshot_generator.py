@@ -106,7 +106,7 @@ def test_snapshot_is_triggered_by_bytes(caplog: pytest.LogCaptureFixture) -> Non
         bench = on_bench(story)
     assert bench.emitter.offsets == [2, 5]
     assert (
-        "Creating new KRaft snapshot file snapshot 00000000000000000003-0000000001.checkpoint "
+        "Creating new KRaft snapshot file snapshot 00000000000000000003-0000000001 "
         "because we have replayed at least 100 bytes."
     ) in caplog.messages
 
@@ -181,7 +181,7 @@ def test_no_snapshot_after_a_loading_fault(caplog: pytest.LogCaptureFixture) -> 
     bench = on_bench(story)
     assert not bench.emitter.images
     assert (
-        "Not emitting snapshot 00000000000000000001-0000000001.checkpoint despite the fact that "
+        "Not emitting snapshot 00000000000000000001-0000000001 despite the fact that "
         "we have replayed at least 100 bytes because snapshots are disabled; metadata loading fault"
     ) in caplog.messages
 

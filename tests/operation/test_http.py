@@ -156,7 +156,7 @@ def life_of(data: Path, *settings: str) -> list[dict[str, str]]:
 def test_a_process_says_why_it_writes_a_snapshot(tmp_path: Path) -> None:
     said = life_of(tmp_path / "data", "metadata.log.max.record.bytes.between.snapshots=1")
     why = re.compile(
-        r"Creating new KRaft snapshot file snapshot [0-9-]*\.checkpoint because we have replayed "
+        r"Creating new KRaft snapshot file snapshot [0-9]{20}-[0-9]{10} because we have replayed "
         r"at least 1 bytes\."
     )
     assert any(why.fullmatch(each["message"]) for each in said)

@@ -14,7 +14,7 @@ from kraftline.metadata.loader.manifests import SnapshotManifest
 from kraftline.records.batch import Batch
 from kraftline.schema.control.snapshot_header_record import SnapshotHeaderRecord
 from kraftline.schema.control.voters_record import VotersRecord
-from kraftline.storage.names import SnapshotId, format_snapshot
+from kraftline.storage.names import SnapshotId
 
 
 class Snapshot(Protocol):
@@ -35,7 +35,8 @@ def id_of(snapshot: Snapshot) -> SnapshotId:
 
 def name_of(provenance: Provenance) -> str:
     """As Kafka calls the snapshot of an image."""
-    return f"snapshot {format_snapshot(snapshot_id(provenance))}"
+    id = snapshot_id(provenance)
+    return f"snapshot {id.end_offset:020}-{id.epoch:010}"
 
 
 def snapshot_id(provenance: Provenance) -> SnapshotId:
