@@ -85,7 +85,7 @@ class SnapshotReader:
                 "the snapshot does not end with its footer",
                 file=self.path,
                 position=None if tail is None else tail.position,
-                hint="Kafka would not load it either; an older snapshot may be whole",
+                hint="an older one may be whole; Kafka takes what is missing for removed",
             )
 
     def records(self) -> Iterator[Record]:
