@@ -1,13 +1,13 @@
-"""What may happen to a loader, told by hand: each story is one behaviour of Kafka's.
+"""What may happen to a loader, told by hand.
 
-`STORIES` are those in which ours does the same to the letter, `DIFFERENT` those in which it does
-not, on purpose: the test says what it does instead.
+Ours does what Kafka's does. `different_stories` has those in which it does not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
+from kraftline.records.framing import batches
 from kraftline.schema.control.kraft_version_record import KRaftVersionRecord
 from kraftline.schema.metadata import (
     ClientQuotaRecord,
@@ -22,7 +22,8 @@ from kraftline.schema.metadata import (
     UserScramCredentialRecord,
 )
 from kraftline.schema.types import Message, Uuid
-from tests.metadata.loader_telling import GENERATOR, Story
+from kraftline.storage.names import SnapshotId
+from tests.metadata.loader_telling import Story, snapshot_bytes
 from tests.metadata.loading import ABORT, BEGIN, END, VERSION, topic
 
 A, B, C, D = map(topic, "abcd")
@@ -53,7 +54,9 @@ def batches_of_a_commit() -> Story:
     story.commit([A, B], [C])
     story.epoch = 2
     story.commit([NoOpRecord()])
-    story.commit([RemoveTopicRecord(topic_id=A.topic_id)], [D], [RemoveTopicRecord(topic_id=D.topic_id)])
+    story.commit(
+        [RemoveTopicRecord(topic_id=A.topic_id)], [D], [RemoveTopicRecord(topic_id=D.topic_id)]
+    )
     return story
 
 
@@ -342,6 +345,15 @@ def closed_while_some_wait() -> Story:
     return story
 
 
+def closed_before_one_is_initialized() -> Story:
+    story = started()
+    story.install("late")
+    story.commit([A])
+    story.close()
+    story.together(3)
+    return story
+
+
 def failing_publishers() -> Story:
     story = started()
     story.install("q", "r")
@@ -364,7 +376,6 @@ def faulty_records() -> Story:
     story = started()
     story.commit([A, UNKNOWN_TOPIC, PARTITION, NO_PARTITION], [UNKNOWN_TOPIC, B])
     story.commit([level("metadata.version", 6), level("metadata.version", 99)])
-    story.commit([PartitionRecord(topic_id=NOBODY, replicas=(1,))])
     story.commit([C])
     return story
 
@@ -405,162 +416,28 @@ def snapshot_of_formatting() -> Story:
 def faulty_snapshot() -> Story:
     story = started()
     story.commit([D])
-    story.snapshot(20, VERSION, UNKNOWN_TOPIC, A, NO_PARTITION, BEGIN, B)
+    story.load(20, 2, in_batches(VERSION, UNKNOWN_TOPIC, A, NO_PARTITION, BEGIN, B))
     story.commit([C])
     return story
 
 
-# The snapshot generator. A batch of one topic has 61 + 32 bytes or so.
-
-
-def generator(**limits: int) -> Story:
-    story = Story(**limits)
-    story.commit([VERSION])
-    story.install(GENERATOR, "p")
-    return story
-
-
-def commits(story: Story, records: Iterable[Message]) -> None:
-    for record in records:
-        story.commit([record])
-
-
-def snapshot_by_bytes() -> Story:
-    story = generator(max_bytes=250)
-    commits(story, (A, B, C, D, A, B, C, D))
-    story.commit(*([topic(f"t{n}")] for n in range(9)))
-    story.commit([C])
-    return story
-
-
-def snapshot_by_time() -> Story:
-    story = generator(max_bytes=10**6, max_interval_ms=60_000)
-    for ms in (30_000, 29_999, 1, 59_999, 1, 120_000, 1):
-        story.tick(ms)
-        story.commit([NoOpRecord()])
-    return story
-
-
-def no_snapshot_by_time() -> Story:
-    story = generator(max_bytes=10**6)
-    story.tick(10**9)
-    commits(story, (A, B))
-    return story
-
-
-def no_snapshot_without_alignment() -> Story:
-    story = generator(max_bytes=100)
-    story.commit([NoOpRecord()])
-    story.commit([A, BEGIN, B])
-    story.commit([C])
-    story.commit([END])
-    story.commit([A], [B, BEGIN, D, END])
-    story.commit([A], [B], [BEGIN, D, END])
-    return story
-
-
-def snapshots_disabled() -> Story:
-    story = generator(max_bytes=100)
-    commits(story, (A, B, C))
-    story.disable("metadata loading fault")
-    commits(story, (A, B, C))
-    return story
-
-
-def generator_shuts_down() -> Story:
-    story = generator(max_bytes=100)
-    story.commit([A])
-    story.shutdown()
-    commits(story, (A, B, C))
-    return story
-
-
-def one_snapshot_at_a_time() -> Story:
-    story = generator(max_bytes=100, max_interval_ms=1000)
-    story.emitter("held")
-    commits(story, (A, B, C, D, A, B))
-    story.tick(1000)
-    story.commit([C])
-    story.emitter("ready")
-    story.commit()
-    commits(story, (A, B))
-    return story
-
-
-def loaded_snapshot_starts_again() -> Story:
-    story = generator(max_bytes=200, max_interval_ms=1000)
-    story.commit([A])
-    story.tick(900)
-    story.snapshot(20, VERSION, B)
-    story.commit([C])
-    story.tick(900)
-    story.commit([NoOpRecord()])
-    story.commit([D])
-    return story
-
-
-def failed_snapshot() -> Story:
-    story = generator(max_bytes=150)
-    story.emitter("fails")
-    commits(story, (A, B, C, D))
-    story.emitter("ready")
-    commits(story, (A, B, C, D))
-    return story
-
-
-def generator_removed() -> Story:
-    story = generator(max_bytes=100)
-    commits(story, (A, B))
-    story.remove(GENERATOR)
-    commits(story, (C, D))
-    return story
-
-
-# Where ours does otherwise.
-
-
-def aborted_before_more() -> Story:
+def broken_snapshot() -> Story:
+    """Its records cannot be read: the image stays, and so does an open transaction."""
     story = started()
-    story.commit([BEGIN, A, ABORT, B])
-    story.commit([BEGIN, C, ABORT], [BEGIN, D, END])
+    story.commit([D, BEGIN, A])
+    header, first, second, *rest = parts_of(in_batches(VERSION, A, B, C))
+    story.load(20, 2, b"".join([header, first, second[:-1] + b"\x7f", *rest]))
+    story.commit([C, END])
     return story
 
 
-def transaction_begins_a_batch() -> Story:
-    story = started()
-    first = story.batch(A)
-    story.epoch = 5
-    story.commit(first, [BEGIN, B, END])
-    return story
+def in_batches(*entries: Message) -> bytes:
+    """A snapshot in which few records are in one batch."""
+    return snapshot_bytes(SnapshotId(20, 2), entries, max_batch_bytes=130)
 
 
-def no_metadata_version() -> Story:
-    story = Story()
-    story.commit(story.control(CONTROL))
-    story.install("p")
-    story.commit([A])
-    story.commit([VERSION])
-    story.commit([B])
-    return story
-
-
-def begin_behind_begin() -> Story:
-    story = started()
-    story.commit([A])
-    story.commit([BEGIN, BEGIN, B])
-    story.commit([END])
-    return story
-
-
-def caught_up_without_a_commit() -> Story:
-    story = Story()
-    story.high(None)
-    story.snapshot(20, VERSION, A)
-    story.install("p")
-    story.high(20)
-    story.tick(100)
-    story.commit([B])
-    return story
+def parts_of(raw: bytes) -> list[bytes]:
+    return [bytes(batch.data) for batch in batches(raw)]
 
 
 def names_that_are_taken() -> Story:
@@ -568,13 +445,6 @@ def names_that_are_taken() -> Story:
     story.install("p")
     story.install("q", "p#2")
     story.install("q")
-    story.commit([A])
-    return story
-
-
-def one_name_twice_in_a_list() -> Story:
-    story = started()
-    story.install("q", "q#2")
     story.commit([A])
     return story
 
@@ -592,35 +462,11 @@ def failing_at_first() -> Story:
     return story
 
 
-def more_than_the_version_can_write() -> Story:
-    story = Story()
-    story.commit(
-        [level("metadata.version", 7), UserScramCredentialRecord(name="u", mechanism=1)]
-    )
-    story.install("p")
-    story.commit([A])
-    return story
-
-
-def unreadable_record() -> Story:
-    story = started()
-    story.commit([A], [B, b"\x01\x02\x00\xff", C])
-    story.commit([D])
-    return story
-
-
-def truncated_snapshot() -> Story:
-    story = started()
-    whole = Story()
-    whole.snapshot(20, VERSION, A, B, C)
-    return story
-
-
 def named(*stories: Callable[[], Story]) -> dict[str, Story]:
     return {each.__name__.replace("_", " "): each() for each in stories}
 
 
-STORIES = named(
+LOADER_STORIES = named(
     batches_of_a_commit,
     epochs_in_a_commit,
     empty_commits,
@@ -646,32 +492,14 @@ STORIES = named(
     removed_publishers,
     removed_while_it_waits,
     closed_while_some_wait,
+    closed_before_one_is_initialized,
     failing_publishers,
+    failing_at_first,
+    names_that_are_taken,
     faulty_records,
     broken_commit,
     snapshots,
     snapshot_of_formatting,
     faulty_snapshot,
-    snapshot_by_bytes,
-    snapshot_by_time,
-    no_snapshot_by_time,
-    no_snapshot_without_alignment,
-    snapshots_disabled,
-    generator_shuts_down,
-    one_snapshot_at_a_time,
-    loaded_snapshot_starts_again,
-    failed_snapshot,
-    generator_removed,
-)
-DIFFERENT = named(
-    aborted_before_more,
-    transaction_begins_a_batch,
-    no_metadata_version,
-    begin_behind_begin,
-    caught_up_without_a_commit,
-    names_that_are_taken,
-    one_name_twice_in_a_list,
-    failing_at_first,
-    more_than_the_version_can_write,
-    unreadable_record,
+    broken_snapshot,
 )

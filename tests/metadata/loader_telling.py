@@ -22,8 +22,8 @@ from kraftline.metadata.loader import (
     PublisherRefused,
     SnapshotGenerator,
     SnapshotsDisabled,
-    snapshot_id,
 )
+from kraftline.metadata.loader.snapshot_source import name_of
 from kraftline.metadata.write_options import Versioned
 from kraftline.records.batch import Batch
 from kraftline.records.control import build_control_batch
@@ -54,6 +54,8 @@ class Story:
         self.limits: dict[str, Json] = {"maxIntervalMs": max_interval_ms}
         if max_bytes is not None:
             self.limits["maxBytes"] = max_bytes
+        # The first and last offset of each batch, its epoch and its time.
+        self.batches: list[tuple[int, int, int, int]] = []
         self.offset = 0
         self.epoch = 1
         self.follows = True
@@ -64,27 +66,26 @@ class Story:
 
     def batch(self, *entries: Message | Versioned | bytes) -> bytes:
         """The next batch of the log: records, or values as they are."""
-        time = 1000 + 10 * self.offset
-        values = list(map(value_of, entries))
-        records = [Record(self.offset + n, time, None, value) for n, value in enumerate(values)]
-        self.offset += len(records)
+        base, time = self._next(len(entries))
+        records = [Record(base + n, time, None, value_of(entry)) for n, entry in enumerate(entries)]
         return build_batch(records, partition_leader_epoch=self.epoch)
 
     def control(self, *messages: Message) -> bytes:
         """The next batch of the log, of control records."""
-        base, self.offset = self.offset, self.offset + len(messages)
+        base, time = self._next(len(messages))
         return build_control_batch(
-            messages,
-            base_offset=base,
-            timestamp=1000 + 10 * base,
-            partition_leader_epoch=self.epoch,
+            messages, base_offset=base, timestamp=time, partition_leader_epoch=self.epoch
         )
+
+    def _next(self, count: int) -> tuple[int, int]:
+        base, self.offset = self.offset, self.offset + count
+        time = 1000 + 10 * base
+        self.batches.append((base, self.offset - 1, self.epoch, time))
+        return base, time
 
     def commit(self, *parts: bytes | Entries) -> None:
         """One commit of batches; a list is the next one."""
-        raw = b"".join(
-            each if isinstance(each, bytes) else self.batch(*each) for each in parts
-        )
+        raw = b"".join(each if isinstance(each, bytes) else self.batch(*each) for each in parts)
         high: dict[str, Json] = {"high": self.offset} if self.follows else {}
         self._step("commit", data=b64encode(raw).decode(), **high)
 
@@ -131,6 +132,10 @@ class Story:
     def shutdown(self) -> None:
         self._step("shutdown")
 
+    def close(self) -> None:
+        """The loader takes nothing more, and ends."""
+        self._step("close")
+
     def together(self, count: int) -> None:
         """The last steps are all in the queue before the first is handled."""
         steps, self.steps = self.steps[-count:], self.steps[:-count]
@@ -148,7 +153,10 @@ def value_of(entry: Message | Versioned | bytes) -> bytes:
 
 
 def snapshot_bytes(
-    id: SnapshotId, entries: Sequence[Message | Versioned], kraft_version: int = 0
+    id: SnapshotId,
+    entries: Sequence[Message | Versioned],
+    kraft_version: int = 0,
+    max_batch_bytes: int = 500,
 ) -> bytes:
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -158,11 +166,11 @@ def snapshot_bytes(
             last_contained_log_timestamp=500 + id.end_offset,
             kraft_version=kraft_version,
             clock=lambda: 77,
+            max_batch_bytes=max_batch_bytes,
         ) as writer,
     ):
-        # Two batches: what a fault says of a record counts through both.
-        for part in (entries[:2], entries[2:]):
-            writer.append([value_of(entry) for entry in part])
+        for entry in entries:
+            writer.append([value_of(entry)])
         writer.freeze()
         return Path(writer.path).read_bytes()
 
@@ -194,6 +202,7 @@ class _Telling:
         self._recorders: dict[str, _Recorder] = {}
         self._asked: list[asyncio.Task[None]] = []
         self._aside: list[Told] = []
+        self._closing = False
         self._how = "ready"
         self._held = asyncio.Event()
         self._now = 0
@@ -201,9 +210,7 @@ class _Telling:
     async def run(self) -> list[Told]:
         self._held.set()
         limits: Any = self._story.limits
-        self._loader = MetadataLoader(
-            high_watermark=lambda: self._high, faults=_Faults(self.told)
-        )
+        self._loader = MetadataLoader(high_watermark=lambda: self._high, faults=_Faults(self.told))
         self._generator = SnapshotGenerator(
             self,
             _Faults(self._aside),
@@ -261,6 +268,9 @@ class _Telling:
                 self._generator.disabled.disable(step["reason"])
             case "shutdown":
                 self._generator.begin_shutdown()
+            case "close":
+                self._closing = True
+                self._ask(self._begin_shutdown())
             case "together":
                 for each in step["steps"]:
                     self._take(each)
@@ -273,6 +283,9 @@ class _Telling:
 
         self._asked.append(asyncio.create_task(ask()))
 
+    async def _begin_shutdown(self) -> None:
+        self._loader.begin_shutdown()
+
     def _publisher(self, key: str) -> MetadataPublisher:
         if key == GENERATOR:
             return self._generator
@@ -281,7 +294,7 @@ class _Telling:
     async def _settle(self) -> None:
         for _ in range(3):
             await asyncio.sleep(0)
-            await self._loader.drained()
+            await (self._loader.close() if self._closing else self._loader.drained())
         for each in await asyncio.gather(*self._asked, return_exceptions=True):
             if isinstance(each, BaseException):
                 assert isinstance(each, PublisherRefused)
@@ -311,7 +324,7 @@ class _Telling:
         )
 
     async def maybe_emit(self, image: MetadataImage) -> None:
-        self._aside.append({"emit": format_snapshot(snapshot_id(image.provenance))})
+        self._aside.append({"emit": name_of(image.provenance)})
         await self._held.wait()
         if self._how == "fails":
             raise OSError("no space left")

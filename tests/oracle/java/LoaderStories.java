@@ -3,10 +3,12 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.BufferedReader;
+import java.io.IOException;
 import java.io.InputStreamReader;
 import java.lang.reflect.Field;
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.HashMap;
@@ -25,7 +27,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import org.apache.kafka.common.metadata.MetadataJsonConverters;
 import org.apache.kafka.common.metadata.MetadataRecordType;
-import org.apache.kafka.common.record.internal.MemoryRecords;
+import org.apache.kafka.common.record.internal.FileRecords;
 import org.apache.kafka.common.record.internal.Records;
 import org.apache.kafka.common.record.internal.UnalignedRecords;
 import org.apache.kafka.common.utils.BufferSupplier;
@@ -63,15 +65,15 @@ import org.apache.kafka.snapshot.Snapshots;
  * step has "do" and: commit "data" (batches as they are in a log, base64); snapshot "data",
  * "offset", "epoch"; leader "id", "epoch"; install "names"; remove "name"; fails "name", "in"
  * (update, controller, close or nothing); high; tick "ms", of a clock that stands still otherwise;
- * emitter "how" (ready, held, fails); disable "reason"; shutdown, of the generator; together
- * "steps", which are all in the queue before the first is handled. Any step may have "high", the
- * high watermark from there on, or null while it is unknown.
+ * emitter "how" (ready, held, fails); disable "reason"; shutdown, of the generator; close, of
+ * the loader; together "steps", which are all in the queue before the first is handled. Any step
+ * may have "high", the high watermark from there on, or null while it is unknown.
  *
  * Publishers are made when they are first named; behind a "#" may be what tells two of one name
  * apart. After each step everything is handled. At the end the loader is closed.
  *
  * What is told is {"to", "update", ...}, {"to", "leader"}, {"to", "closed"}, {"fault"}, {"refused"},
- * {"emit"}, the last image's snapshot id, and after every step {"after", ...} with the metrics.
+ * {"emit"} with the snapshot's name, and after every step {"after", ...} with the metrics.
  */
 public class LoaderStories {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -99,12 +101,14 @@ public class LoaderStories {
     private final Map<String, Recorder> recorders = new HashMap<>();
     private final List<CompletableFuture<Void>> asked = new ArrayList<>();
     private final List<Integer> sizes = new ArrayList<>();
+    private final List<FileRecords> files = new ArrayList<>();
     private final StillTime time = new StillTime();
     private final AtomicReference<String> disabled = new AtomicReference<>();
     private volatile OptionalLong highWatermark = OptionalLong.empty();
     private volatile String emitter = "ready";
     private volatile CountDownLatch held = new CountDownLatch(0);
     private volatile boolean emitting = false;
+    private boolean closing = false;
     private final MetadataLoaderMetrics metrics = new MetadataLoaderMetrics(
         Optional.empty(), ns -> { }, sizes::add, new AtomicReference<>(MetadataProvenance.EMPTY));
     private final MetadataLoader loader;
@@ -133,6 +137,7 @@ public class LoaderStories {
         settle();
         loader.close();
         generator.close();
+        for (FileRecords each : files) each.closeHandlers();
         return told;
     }
 
@@ -144,12 +149,11 @@ public class LoaderStories {
         }
         switch (step.get("do").asText()) {
             case "commit":
-                MemoryRecords records = bytes(step);
-                loader.handleCommit(RecordsBatchReader.of(0, records, MetadataRecordSerde.INSTANCE,
+                loader.handleCommit(RecordsBatchReader.of(0, records(step), MetadataRecordSerde.INSTANCE,
                     BufferSupplier.NO_CACHING, MAX_BATCH, reader -> { }, true, CONTEXT));
                 break;
             case "snapshot":
-                loadSnapshot(new OffsetAndEpoch(step.get("offset").asLong(), step.get("epoch").asInt()), bytes(step));
+                loadSnapshot(new OffsetAndEpoch(step.get("offset").asLong(), step.get("epoch").asInt()), records(step));
                 break;
             case "leader":
                 OptionalInt id = step.hasNonNull("id") ? OptionalInt.of(step.get("id").asInt()) : OptionalInt.empty();
@@ -183,6 +187,10 @@ public class LoaderStories {
             case "shutdown":
                 generator.beginShutdown();
                 break;
+            case "close":
+                closing = true;
+                loader.beginShutdown();
+                break;
             case "together":
                 CountDownLatch all = new CountDownLatch(1);
                 queue(loader).append(all::await);
@@ -194,12 +202,18 @@ public class LoaderStories {
         }
     }
 
-    private static MemoryRecords bytes(JsonNode step) {
-        return MemoryRecords.readableRecords(ByteBuffer.wrap(Base64.getDecoder().decode(step.get("data").asText())));
+    /** What a step brings, in a file as on a real node. */
+    private FileRecords records(JsonNode step) throws IOException {
+        Path path = Files.createTempFile("story", null);
+        Files.write(path, Base64.getDecoder().decode(step.get("data").asText()));
+        FileRecords records = FileRecords.open(path.toFile(), false);
+        Files.delete(path);
+        files.add(records);
+        return records;
     }
 
     /** As KafkaRaftClient hands on a snapshot. */
-    private void loadSnapshot(OffsetAndEpoch id, MemoryRecords records) {
+    private void loadSnapshot(OffsetAndEpoch id, FileRecords records) {
         RawSnapshotReader raw = new RawSnapshotReader() {
             public OffsetAndEpoch snapshotId() { return id; }
             public long sizeInBytes() { return records.sizeInBytes(); }
@@ -223,7 +237,8 @@ public class LoaderStories {
     /** Wait until nothing is left to do, on either thread. */
     private void settle() throws Exception {
         // Twice: an initialization that the first finds to be due.
-        for (int i = 0; i < 2; i++) barrier(queue(loader));
+        for (int i = 0; i < 2 && !closing; i++) barrier(queue(loader));
+        if (closing) loader.close();
         for (CompletableFuture<Void> each : asked) {
             try {
                 each.get(10, TimeUnit.SECONDS);
@@ -235,10 +250,12 @@ public class LoaderStories {
         }
         asked.clear();
         if (emitter.equals("held")) {
-            // A barrier would be in the way of the next: give the thread some time to begin.
-            for (int i = 0; i < 50 && !emitting; i++) Thread.sleep(1);
-        } else if (disabled.get() == null) {
+            // A barrier would be in the way of the next.
+            while (!queue(generator).isEmpty() && !emitting) Thread.onSpinWait();
+        } else {
             barrier(queue(generator));
+            // The barrier itself counts until its thread is back.
+            while (!queue(generator).isEmpty()) Thread.onSpinWait();
         }
         synchronized (aside) {
             aside.forEach(this::tell);
@@ -248,7 +265,17 @@ public class LoaderStories {
 
     private static void barrier(EventQueue queue) throws Exception {
         CompletableFuture<Void> future = new CompletableFuture<>();
-        queue.append(() -> future.complete(null));
+        queue.append(new EventQueue.Event() {
+            @Override
+            public void run() {
+                future.complete(null);
+            }
+
+            @Override
+            public void handleException(Throwable e) {
+                future.complete(null); // it is closed
+            }
+        });
         future.get(10, TimeUnit.SECONDS);
     }
 
@@ -274,9 +301,8 @@ public class LoaderStories {
     }
 
     private void emit(MetadataImage image) {
+        tellAside(JSON.createObjectNode().put("emit", image.provenance().snapshotName()));
         emitting = true;
-        OffsetAndEpoch id = image.provenance().snapshotId();
-        tellAside(JSON.createObjectNode().put("emit", Snapshots.filenameFromSnapshotId(id)));
         try {
             held.await();
         } catch (InterruptedException e) {
