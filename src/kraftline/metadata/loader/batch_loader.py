@@ -1,9 +1,10 @@
 """Folds batches into one delta, and publishes it when asked to: never inside a transaction.
 
-Differs from Kafka in two things. At an Abort everything since Begin is dropped, also when more
+Differs from Kafka in three things. At an Abort everything since Begin is dropped, also when more
 records follow before the next publication (Kafka keeps the aborted records then; its controller
-does not). And what is published because a transaction begins has the epoch and time of the batch
-it ends in, not those of the batch that begins the transaction.
+does not). What is published because a transaction begins has the epoch and time of the batch it
+ends in, not those of the batch that begins the transaction. And a Begin right behind another is
+only a fault (Kafka also publishes an empty delta that ends inside the transaction).
 """
 
 from __future__ import annotations

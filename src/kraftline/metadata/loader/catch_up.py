@@ -48,7 +48,7 @@ class CatchUpGate:
             )
         if version is None:
             # Kafka waits for any record of a controller. The first of every log says the version,
-            # and without it nothing can be published.
+            # and without it nothing can be published: each commit would be a fault.
             return (
                 f"we have not loaded a controller record as of offset {offset} and high water "
                 f"mark is {high_watermark}"

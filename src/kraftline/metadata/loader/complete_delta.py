@@ -19,7 +19,8 @@ def complete_delta(
     """None now and then, so that others may have their turn, and the delta at the end.
 
     The records are made for a version that can say everything, so that nothing is missing from
-    the delta even if the image's own version could not write it.
+    the delta even if the image's own version could not write it. Kafka then has a fault, and its
+    publishers nothing.
     """
     version = image.features.metadata_version
     able = LATEST_PRODUCTION

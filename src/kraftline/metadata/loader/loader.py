@@ -394,6 +394,7 @@ class MetadataLoader:
         assert delta is not None
         manifest = SnapshotManifest(image.provenance, perf_counter_ns() - started)
         await self._publishers.initialize(delta, image, manifest, self.leader)
+        # Kafka's says so only after the next commit, though its publishers are there as well.
         self.metrics.applied(image)
 
 

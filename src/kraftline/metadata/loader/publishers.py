@@ -21,7 +21,10 @@ class PublisherRefused(KraftlineError):
 
 class Publishers:
     """A fault of one is told with its name, and the others still have their turn; only then a
-    fatal one is raised."""
+    fatal one is raised.
+
+    Differs from Kafka in two things: one that fails at its first image is closed, not just
+    forgotten, and a list that has a name twice is refused."""
 
     def __init__(self, faults: FaultHandler) -> None:
         self._faults = faults
