@@ -21,7 +21,9 @@ from kraftline.schema.metadata import (
     EndTransactionRecord,
     PartitionRecord,
     RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
     TopicRecord,
+    UserScramCredentialRecord,
 )
 from kraftline.schema.metadata.frame import decode_record, encode_record
 from kraftline.schema.types import Message
@@ -210,6 +212,29 @@ def test_records_of_an_aborted_transaction_are_kafkas_fault(partition: Path) -> 
     (finding,) = findings(partition)
     assert "only in the snapshot: topic never (Topic)" in finding.problem
     assert "began at offset 299 and was aborted at 301" in finding.problem
+
+
+def test_a_user_who_replaced_the_last_one_is_lost_by_kafka(partition: Path) -> None:
+    append_records(
+        last_log(partition),
+        [
+            RemoveUserScramCredentialRecord(name="old", mechanism=1),
+            UserScramCredentialRecord(name="new", mechanism=1, iterations=4096),
+        ],
+    )
+    drop_indexes(partition)
+    rewrite(
+        snapshot_here(partition, []),
+        lambda records: [
+            (message, version)
+            for message, version in records
+            if not (isinstance(message, UserScramCredentialRecord) and message.name == "new")
+        ],
+    )
+    (finding,) = findings(partition)
+    assert "missing from the snapshot: the SCRAM credential of new" in finding.problem
+    assert "new came at offset 300, and old was removed at 299: Kafka may lose" in finding.problem
+    assert "SCRAM-SHA-256" in finding.problem
 
 
 def test_several_causes_are_several_findings(partition: Path) -> None:

@@ -1,7 +1,9 @@
 """Why a snapshot may differ from the log it was taken of: what the log says of those records.
 
-Real Kafka has two faults of this kind. It keeps the configs of a topic that was created and
-removed within one publication, and it may keep records of a metadata transaction that was aborted.
+Real Kafka has three faults of this kind. It keeps the configs of a topic that was created and
+removed within one publication; it may keep records of a metadata transaction that was aborted; and
+it may lose a SCRAM user who comes in the place of the last one of a mechanism within one
+publication.
 """
 
 from __future__ import annotations
@@ -20,9 +22,14 @@ from kraftline.metadata.loader import (
     effects,
     part_of,
 )
+from kraftline.metadata.words.security import MECHANISMS
 from kraftline.schema.metadata.config_record import ConfigRecord
 from kraftline.schema.metadata.remove_topic_record import RemoveTopicRecord
+from kraftline.schema.metadata.remove_user_scram_credential_record import (
+    RemoveUserScramCredentialRecord,
+)
 from kraftline.schema.metadata.topic_record import TopicRecord
+from kraftline.schema.metadata.user_scram_credential_record import UserScramCredentialRecord
 from kraftline.schema.uuids import Uuid
 
 UNKNOWN = "the cause is unknown"
@@ -31,6 +38,12 @@ UNKNOWN = "the cause is unknown"
 class _Aborted(NamedTuple):
     begin: int
     abort: int
+
+
+class _Removed(NamedTuple):
+    user: str
+    mechanism: int
+    offset: int
 
 
 class Causes:
@@ -47,6 +60,9 @@ class Causes:
         }
         self._aborted: dict[Identity, _Aborted] = {}
         self._removed: dict[str, int] = {}
+        # Of users: where those that are to be explained came, and who went.
+        self._users: dict[Identity, int] = {}
+        self._removed_users: list[_Removed] = []
         self._look(segments, below)
 
     def of(self, difference: Difference) -> str:
@@ -65,7 +81,26 @@ class Causes:
                     f"topic {record.resource_name} was removed at offset {removed}: Kafka leaves "
                     "configs behind when a topic is created and removed in one publication"
                 )
+        if difference.other is None and isinstance(record, UserScramCredentialRecord):
+            return self._of_user(record)
         return UNKNOWN
+
+    def _of_user(self, record: UserScramCredentialRecord) -> str:
+        came = self._users.get(identity(record))
+        others = [
+            each
+            for each in self._removed_users
+            if each.mechanism == record.mechanism and each.user != record.name
+        ]
+        if came is None or not others:
+            return UNKNOWN
+        nearest = min(others, key=lambda each: abs(each.offset - came))
+        mechanism = MECHANISMS.get(record.mechanism, f"mechanism {record.mechanism}")
+        return (
+            f"{record.name} came at offset {came}, and {nearest.user} was removed at "
+            f"{nearest.offset}: Kafka may lose a user who comes in the place of the last one with "
+            f"{mechanism} in one publication. To mend it, set the user's credentials again"
+        )
 
     def _look(self, segments: Sequence[str], below: int) -> None:
         names: dict[Uuid, str] = {}
@@ -78,6 +113,10 @@ class Causes:
                         self._removed.pop(name, None)
                     case RemoveTopicRecord(topic_id=topic_id) if topic_id in names:
                         self._removed[names[topic_id]] = record.offset
+                    case RemoveUserScramCredentialRecord(name=name, mechanism=mechanism):
+                        self._removed_users.append(_Removed(name, mechanism, record.offset))
+                    case UserScramCredentialRecord() as user if identity(user) in self._wanted:
+                        self._users[identity(user)] = record.offset
 
     def _abort(self, effect: Effect) -> None:
         transaction = effect.transaction
