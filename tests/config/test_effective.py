@@ -61,5 +61,5 @@ def test_secrets_are_not_shown(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_a_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(KraftlineError, match="No such file"):
+    with pytest.raises(KraftlineError, match="no such file"):
         read_config(tmp_path / "nowhere.properties")

@@ -37,7 +37,7 @@ def run_format(args: list[str], root: Path) -> OurOutcome:
     if error is not None and not isinstance(error, KraftlineError | SystemExit):
         raise error
     refused = str(error).replace(str(root), "DIR") if isinstance(error, KraftlineError) else None
-    return OurOutcome(done.exit_code, done.output.replace(str(root), "DIR"), refused)
+    return OurOutcome(done.exit_code, done.stdout.replace(str(root), "DIR"), refused)
 
 
 def describe(root: Path, *, salted: bool = True) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kraftline.config.effective import read_config
 from kraftline.errors import Corrupt, KraftlineError, Truncated
 from kraftline.metadata.add_scram import parse_scram
 from kraftline.metadata.bootstrap import (
@@ -28,7 +29,7 @@ from kraftline.metadata.formatting import (
     format_directories,
     plan_format,
 )
-from kraftline.metadata.formatting_config import format_config
+from kraftline.metadata.formatting_config import FormatConfig, format_config
 from kraftline.metadata.formatting_request import FormatArguments, format_request
 from kraftline.metadata.random_ids import random_uuid
 from kraftline.metadata.voters import BadVoter, parse_voters, voters_record
@@ -121,9 +122,8 @@ def test_ids_are_22_characters_without_a_dash_in_front() -> None:
 
 
 def test_ipv6_controller_can_be_standalone() -> None:
-    found = format_config({**BASE, "listeners": "CONTROLLER://[fe80::1]:19093"})
-    assert found.controller is not None
-    assert (found.controller.host, found.controller.port) == ("fe80::1", 19093)
+    listeners = "PLAINTEXT://:19092,CONTROLLER://[fe80::1]:19093"
+    assert configured({**BASE, "listeners": listeners}).controller == ("fe80::1", 19093)
 
 
 def test_interrupted_format_leaves_the_directory_unformatted(
@@ -149,12 +149,16 @@ def test_no_text_makes_a_parser_fail_in_its_own_way(text: str) -> None:
         partial(parse_scram, f"SCRAM-SHA-256=[name=a,password=b,iterations={text}]"),
         partial(parse_scram, f"SCRAM-SHA-256=[name=a,password=b,salt={text}]"),
         partial(from_release, text),
-        partial(format_request, format_config(BASE), "c", asked),
-        *(partial(format_config, {**BASE, key: text}) for key in BASE),
+        partial(format_request, configured(BASE), "c", asked),
+        *(partial(configured, {**BASE, key: text}) for key in BASE),
     ]
     for each in tries:
         with contextlib.suppress(KraftlineError):
             each()
+
+
+def configured(given: Mapping[str, str]) -> FormatConfig:
+    return format_config(read_config(None, given))
 
 
 def power_cut(*_: object) -> None:

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import click
 
+from kraftline.cli.kafka_arguments import KafkaCommand
 from kraftline.cli.options import PATH
+from kraftline.config.effective import read_config
 from kraftline.metadata.directories import cluster_of
 from kraftline.metadata.features import LATEST_PRODUCTION, MINIMUM
 from kraftline.metadata.formatting import bootstrap_words, format_directories, plan_format
-from kraftline.metadata.formatting_config import (
-    FormatConfig,
-    format_config,
-    parse_listener,
-    read_format_config,
-)
+from kraftline.metadata.formatting_config import FormatConfig, format_config
 from kraftline.metadata.formatting_request import FormatArguments, format_request
 from kraftline.metadata.random_ids import random_uuid
 
-_QUORUM = ("standalone", "no_initial_controllers", "initial_controllers")
+_QUORUM = ("--standalone", "--no-initial-controllers", "--initial-controllers")
+_OWN = ("--log-dir", "--node-id", "--controller-listener")
+_LISTENER = "CONTROLLER://localhost:9093"
 _VERSIONS = f"{MINIMUM} to {LATEST_PRODUCTION}"
+_EMPTY = "--cluster-id is empty: was a variable not set? `kraftline random-uuid` makes one"
 
 
-@click.command(name="format")
+@click.command(name="format", cls=KafkaCommand, own=_OWN, exclusive=_QUORUM)
 @click.option("--cluster-id", "-t", help="The id of the cluster; without --config one is drawn.")
 @click.option("--config", "-c", type=PATH, metavar="FILE", help="The node's server.properties.")
 @click.option(
@@ -35,7 +35,7 @@ _VERSIONS = f"{MINIMUM} to {LATEST_PRODUCTION}"
 @click.option(
     "--controller-listener",
     metavar="NAME://HOST:PORT",
-    help="Without --config: where its controller will listen.  [default: CONTROLLER://localhost:9093]",
+    help=f"Without --config: where its controller will listen.  [default: {_LISTENER}]",
 )
 @click.option("--release-version", "-r", help=f"Features of that release ({_VERSIONS}).")
 @click.option(
@@ -65,9 +65,7 @@ _VERSIONS = f"{MINIMUM} to {LATEST_PRODUCTION}"
     "saltedpassword.",
 )
 @click.option("--ignore-formatted", "-g", is_flag=True, help="Leave formatted directories alone.")
-@click.pass_context
 def command(
-    ctx: click.Context,
     cluster_id: str | None,
     config: str | None,
     log_dir: tuple[str, ...],
@@ -96,10 +94,9 @@ def command(
       kraftline format -t CLUSTER -c server.properties --release-version 3.9 \\
         --add-scram 'SCRAM-SHA-512=[name=alice,password=secret]'
     """
-    _exclusive(ctx)
-    if cluster_id == "":
-        raise click.UsageError("--cluster-id is empty: `kraftline random-uuid` makes one")
     if config is None:
+        if cluster_id == "":
+            raise click.UsageError(_EMPTY)
         settings = _without_file(log_dir, node_id, controller_listener)
         standalone = not (initial_controllers is not None or no_initial_controllers)
     else:
@@ -109,10 +106,13 @@ def command(
             )
         if cluster_id is None:
             raise click.UsageError("--cluster-id is needed: `kraftline random-uuid` makes one")
-        settings = read_format_config(config)
+        if not cluster_id:
+            click.echo(f"kraftline: {_EMPTY}", err=True)
+        settings = format_config(read_config(config))
+    cluster = cluster_of(settings.log_dirs) or str(random_uuid())
     request = format_request(
         settings,
-        cluster_id or cluster_of(settings.log_dirs) or str(random_uuid()),
+        cluster if cluster_id is None else cluster_id,
         FormatArguments(
             release_version=release_version,
             features=features,
@@ -135,31 +135,20 @@ def command(
     format_directories(plan, click.echo)
 
 
-def _exclusive(ctx: click.Context) -> None:
-    """The flags that say which quorum the node belongs to exclude each other."""
-    given = [
-        "--" + name.replace("_", "-") for name in _QUORUM if ctx.params[name] not in (False, None)
-    ]
-    if len(given) > 1:
-        raise click.UsageError(f"{given[1]}: not allowed with {given[0]}")
-
-
 def _without_file(
     log_dirs: tuple[str, ...], node_id: int | None, listener: str | None
 ) -> FormatConfig:
     """The settings of a node that is broker and controller at once."""
     if not log_dirs:
         raise click.UsageError("give --config server.properties, or at least one --log-dir")
-    controller = parse_listener(listener or "CONTROLLER://localhost:9093")
-    host = f"[{controller.host}]" if ":" in controller.host else controller.host
-    address = f"{host or 'localhost'}:{controller.port}"
-    return format_config(
-        {
-            "process.roles": "broker,controller",
-            "node.id": str(1 if node_id is None else node_id),
-            "listeners": f"{controller.name}://{address}",
-            "controller.listener.names": controller.name,
-            "controller.quorum.bootstrap.servers": address,
-            "log.dirs": ",".join(log_dirs),
-        }
-    )
+    name = (listener or _LISTENER).partition("://")[0].upper()
+    given = {
+        "process.roles": "controller",
+        "node.id": str(1 if node_id is None else node_id),
+        "listeners": listener or _LISTENER,
+        "listener.security.protocol.map": f"{name}:PLAINTEXT",
+        "controller.listener.names": name,
+        "controller.quorum.bootstrap.servers": "localhost:9093",
+        "log.dirs": ",".join(log_dirs),
+    }
+    return format_config(read_config(None, given))

@@ -16,7 +16,7 @@ from kraftline.config.key import Key, Type, Value
 from kraftline.config.properties import read_properties
 from kraftline.config.tables import BROKER, TOPIC
 from kraftline.config.values import BadConfig, default_of, parse
-from kraftline.errors import KraftlineError
+from kraftline.errors import KraftlineError, NotKafka
 
 HIDDEN = "[hidden]"
 DEFAULT = "default"
@@ -146,7 +146,10 @@ def once(key: Key, text: str) -> str:
     """Kafka drops what a list has twice before it looks whether something is there twice."""
     if not key.is_set or "," not in text:
         return text
-    return ",".join(dict.fromkeys(each.strip() for each in text.split(",")))
+    values = dict.fromkeys(each.strip() for each in text.split(","))
+    if values == {"": None}:
+        raise BadConfig.said(key.name, f"Configuration '{key.name}' values must not be empty.")
+    return ",".join(values)
 
 
 def _without_mechanism(name: str) -> str:
@@ -179,7 +182,9 @@ def _read_file(file: str | os.PathLike[str]) -> dict[str, str]:
     try:
         with open(file, "rb") as stream:
             return read_properties(stream.read())
+    except FileNotFoundError:
+        raise NotKafka(f"{file}: there is no such file or directory") from None
     except OSError as problem:
-        raise KraftlineError(f"{file}: {problem.strerror}") from None
+        raise NotKafka(f"{file}: cannot be read: {problem.strerror}") from None
     except ValueError as problem:
         raise KraftlineError(f"{file} is not a properties file: {problem}") from None

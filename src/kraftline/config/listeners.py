@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from kraftline.config.effective import Config
+from kraftline.config.quorum import static_voters
 from kraftline.config.values import BadConfig
 
 PLAINTEXT: Final = "PLAINTEXT"
@@ -54,7 +55,8 @@ class Listeners(msgspec.Struct, frozen=True, kw_only=True):
 def read_listeners(config: Config) -> Listeners:
     """BadConfig, in Kafka's words, where Kafka would not start with them."""
     roles = config.texts("process.roles")
-    names = {name.upper() for name in config.texts(_CONTROLLERS)}
+    # As Kafka compares them: listeners are upper case, these stay as they are.
+    names = set(config.texts(_CONTROLLERS))
     protocols = _protocols(config)
     all_there = _endpoints(config.texts("listeners"), protocols, distinct_ports=True)
     if config.is_given("advertised.listeners"):
@@ -70,6 +72,8 @@ def read_listeners(config: Config) -> Listeners:
     )
     if "controller" in roles:
         _check_controllers(config, all_there)
+    else:
+        _check_controllers_elsewhere(config, there, protocols)
     if "broker" in roles:
         _check_brokers(there, all_there)
     everybody = there.advertised if told is all_there else told
@@ -84,7 +88,20 @@ def read_listeners(config: Config) -> Listeners:
 
 def _check_controllers(config: Config, all_there: Sequence[Endpoint]) -> None:
     there = {each.name for each in all_there}
-    names = {name.upper() for name in config.texts(_CONTROLLERS)}
+    names = set(config.texts(_CONTROLLERS))
+    if config.texts("process.roles") == ["controller"]:
+        if config.is_given(_INTER_BROKER) and config.text(_INTER_BROKER).upper() in names:
+            raise _refused(
+                _CONTROLLERS,
+                f"{_CONTROLLERS} must not contain an explicitly set {_INTER_BROKER} configuration "
+                "value when process.roles=controller",
+            )
+        if len(there & names) != len(there):
+            raise _refused(
+                "listeners",
+                "The listeners config must only contain KRaft controller listeners from "
+                f"{_CONTROLLERS} when process.roles=controller",
+            )
     if not there & names:
         raise _refused(
             _CONTROLLERS,
@@ -97,12 +114,26 @@ def _check_controllers(config: Config, all_there: Sequence[Endpoint]) -> None:
             f"{_CONTROLLERS} must only contain values appearing in the 'listeners' configuration "
             "when running the KRaft controller role",
         )
-    if config.texts("process.roles") == ["controller"] and there != names:
+
+
+def _check_controllers_elsewhere(
+    config: Config, listeners: Listeners, protocols: Mapping[str, str]
+) -> None:
+    if listeners.controllers:
         raise _refused(
-            "listeners",
-            "The listeners config must only contain KRaft controller listeners from "
-            f"{_CONTROLLERS} when process.roles=controller",
+            _CONTROLLERS,
+            f"{_CONTROLLERS} must not contain a value appearing in the 'listeners' configuration "
+            "when running KRaft with just the broker role",
         )
+    for name in config.texts(_CONTROLLERS):
+        if name.upper() not in protocols:
+            raise _refused(
+                _CONTROLLERS,
+                f"Controller listener with name {name.upper()} defined in {_CONTROLLERS} not found "
+                f"in {_MAP}  (an explicit security mapping for each controller listener is "
+                f"required if {_MAP} is non-empty, or if there are security protocols other than "
+                "PLAINTEXT in use)",
+            )
 
 
 def _check_brokers(listeners: Listeners, all_there: Sequence[Endpoint]) -> None:
@@ -145,11 +176,22 @@ def _protocols(config: Config) -> dict[str, str]:
             )
         found[name.strip().upper()] = protocol.strip().upper()
     names = config.texts(_CONTROLLERS)
-    used = {*names, *(each.partition("://")[0] for each in config.texts("listeners"))}
-    secured = used & (PROTOCOLS.keys() - {PLAINTEXT})
-    if not config.is_given(_MAP) and not secured:
-        found |= dict.fromkeys(names, PLAINTEXT)
-    return found
+    if config.is_given(_MAP) or _are_secured(names):
+        return found
+    if _are_secured(_listener_name(each) for each in config.texts("listeners")):
+        return found
+    return found | dict.fromkeys(names, PLAINTEXT)
+
+
+def _are_secured(names: Iterable[str]) -> bool:
+    return any(name in PROTOCOLS and name != PLAINTEXT for name in names)
+
+
+def _listener_name(text: str) -> str:
+    name, colon, _ = text.partition(":")
+    if not colon:
+        raise _refused("listeners", f"Unable to parse a listener name from {text}")
+    return name
 
 
 def _endpoints(
@@ -243,17 +285,14 @@ def _advertised_controllers(
     if "controller" not in config.texts("process.roles"):
         return ()
     by_name = {each.name: each for each in (*there, *told)}
-    names = [name.upper() for name in config.texts(_CONTROLLERS)]
-    found = [by_name[name] for name in names if name in by_name]
+    found = [by_name[name] for name in config.texts(_CONTROLLERS) if name in by_name]
     advertised = {each.name for each in told} if config.is_given("advertised.listeners") else set()
-    voters = dict(each.partition("@")[::2] for each in config.texts("controller.quorum.voters"))
-    voter = voters.get(str(config["node.id"]))
+    voter = static_voters(config).get(config.whole("node.id"))
     result = []
     for number, each in enumerate(found):
         if each.name not in advertised:
             if number == 0 and voter is not None:
-                host, _, port = voter.rpartition(":")
-                each = Endpoint(each.name, host.strip("[]"), int(port), each.protocol)
+                each = Endpoint(each.name, *voter, each.protocol)
             elif each.host == "0.0.0.0":
                 each = msgspec.structs.replace(each, host="")
         result.append(each)

@@ -3,7 +3,6 @@ checked as Kafka checks it; and what this release does not do yet, refused in pl
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 import msgspec
@@ -11,12 +10,8 @@ import msgspec
 from kraftline.config.effective import DEFAULT, Config
 from kraftline.config.listeners import Endpoint, Listeners, read_listeners
 from kraftline.config.metrics_listener import metrics_endpoint
+from kraftline.config.quorum import VOTERS, check_quorum
 from kraftline.config.values import BadConfig
-
-_SERVERS: Final = "controller.quorum.bootstrap.servers"
-_VOTERS: Final = "controller.quorum.voters"
-_ADDRESS: Final = re.compile(r"(\[[0-9a-fA-F:%.]+\]|[^:\[\]\s]+):([0-9]{1,5})")
-_VOTER: Final = re.compile(r"[0-9]{1,10}@" + _ADDRESS.pattern)
 
 
 class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,8 +32,8 @@ def node_settings(config: Config) -> NodeSettings:
     node_id = config.whole("node.id")
     if config.is_given("broker.id") and config["broker.id"] != node_id:
         raise _bad("node.id", "You must set `node.id` to the same value as `broker.id`.")
+    check_quorum(config, node_id, config.texts("process.roles"))
     listeners = read_listeners(config)
-    _check_quorum(config, node_id, listeners)
     _check_inter_broker(config, listeners)
     _check_numbers(config)
     overrides = _by_address(config)
@@ -50,6 +45,10 @@ def node_settings(config: Config) -> NodeSettings:
         )
     log_dirs = _log_dirs(config)
     metadata_log_dir = config["metadata.log.dir"]
+    if metadata_log_dir == "":  # to Kafka that is the working directory, and in part the root
+        raise _bad(
+            "metadata.log.dir", "metadata.log.dir is empty: name a directory, or leave it out"
+        )
     rack = config["broker.rack"]
     return NodeSettings(
         node_id=node_id,
@@ -83,11 +82,11 @@ def check_supported(config: Config) -> None:
             "process.roles=broker,controller. Joining controllers that run elsewhere is not "
             "supported yet.",
         )
-    voters = config.texts(_VOTERS)
+    voters = config.texts(VOTERS)
     if len(voters) > 1:
         raise _bad(
-            _VOTERS,
-            f"{_VOTERS} names {len(voters)} voters: a node here is the only voter of its cluster. "
+            VOTERS,
+            f"{VOTERS} names {len(voters)} voters: a node here is the only voter of its cluster. "
             "A quorum of several is Kafka's to run.",
         )
     for key in _GUARDS:
@@ -120,52 +119,6 @@ def _log_dirs(config: Config) -> tuple[str, ...]:
             "log.dirs", "At least one log directory must be defined via log.dirs or log.dir."
         )
     return tuple(found)
-
-
-def _check_quorum(config: Config, node_id: int, listeners: Listeners) -> None:
-    roles, voters, servers = (config.texts(key) for key in ("process.roles", _VOTERS, _SERVERS))
-    for entry in voters:
-        if not _VOTER.fullmatch(entry):
-            raise _bad(
-                _VOTERS,
-                f"Invalid configuration value for {_VOTERS}. Each entry should be in the form "
-                "`{id}@{host}:{port}`.",
-            )
-    for entry in servers:
-        if not _ADDRESS.fullmatch(entry):
-            raise _bad(
-                _SERVERS,
-                f"Failed to parse host name from {entry} for the configuration {_SERVERS}. Each "
-                'entry should be in the form "{host}:{port}"',
-            )
-    if not voters and not servers:
-        raise _bad(
-            _SERVERS,
-            f"If using process.roles, either {_SERVERS} must contain the set of bootstrap "
-            f"controllers or {_VOTERS} must contain a parseable set of controllers.",
-        )
-    ids = [int(entry.partition("@")[0]) for entry in voters]
-    said = f"{_VOTERS}=Set({', '.join(map(str, ids))})"
-    if "controller" in roles:
-        if voters and node_id not in ids:
-            raise _bad(
-                _VOTERS,
-                f"If process.roles contains the 'controller' role, the node id {node_id} must be "
-                f"included in the set of voters {said}",
-            )
-        return
-    if node_id in ids:
-        raise _bad(
-            _VOTERS,
-            f"If process.roles contains just the 'broker' role, the node id {node_id} must not be "
-            f"included in the set of voters {said}",
-        )
-    if listeners.controllers:
-        raise _bad(
-            "controller.listener.names",
-            "controller.listener.names must not contain a value appearing in the 'listeners' "
-            "configuration when running KRaft with just the broker role",
-        )
 
 
 def _check_inter_broker(config: Config, listeners: Listeners) -> None:

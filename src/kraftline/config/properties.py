@@ -90,7 +90,7 @@ def _escape(text: str, more: str = "") -> str:
             out.append(_SHORT[letter])
         elif letter in _SPECIAL or letter in more or (letter == " " and at == 0):
             out.append(f"\\{letter}")
-        elif " " <= letter <= "~":
+        elif letter <= "\xff":  # as it is: Kafka's files have no escapes for these
             out.append(letter)
         else:
             units = letter.encode("utf-16-be")

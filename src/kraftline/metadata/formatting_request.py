@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
+from kraftline.config.java_numbers import java_integer
 from kraftline.metadata.features import from_release
 from kraftline.metadata.formatting import FormatRefused, FormatRequest
 from kraftline.metadata.formatting_config import FormatConfig
@@ -62,8 +61,9 @@ def _voters(settings: FormatConfig, asked: FormatArguments) -> tuple[InitialVote
     if asked.standalone:
         if controller is None:
             raise FormatRefused("You can only use --standalone on a controller.")
-        voter = InitialVoter(settings.node_id, controller.host, controller.port, random_uuid())
-        return (voter,)
+        if controller[1] < 0:
+            raise FormatRefused(f"Invalid port {controller[1]} in dynamic voter string.")
+        return (InitialVoter(settings.node_id, *controller, random_uuid()),)
     if controller is not None and not settings.static_voters and not asked.no_initial_controllers:
         raise FormatRefused(
             "Because controller.quorum.voters is not set on this controller, you must specify "
@@ -77,8 +77,9 @@ def _name_and_level(text: str) -> tuple[str, int]:
     name, equals, level = text.partition("=")
     if not equals:
         raise FormatRefused(f"Can't parse feature=level string {text}: equals sign not found.")
-    if not re.fullmatch(r"[-+]?[0-9]{1,9}", level.strip()) or abs(int(level)) >= 2**15:
+    number = java_integer(level.strip(), bits=16)
+    if number is None:
         raise FormatRefused(
             f"Can't parse feature=level string {text}: unable to parse {level.strip()} as a short."
         )
-    return name.strip(), int(level)
+    return name.strip(), number

@@ -9,7 +9,7 @@ from typing import Final
 
 from kraftline.config.effective import Config, read_config
 from kraftline.config.listeners import PROTOCOLS
-from kraftline.config.node_settings import NodeSettings, node_settings
+from kraftline.config.node_settings import node_settings
 
 DIRECTORY: Final = "./kraftline-data"
 _CONTROLLER: Final = "CONTROLLER"
@@ -85,26 +85,19 @@ def format_if_new(config: Config) -> list[str]:
     places = {*settings.log_dirs, settings.metadata_log_dir}
     if any(os.path.exists(os.path.join(path, "meta.properties")) for path in places):
         return []
-    return _format(config, settings)
+    return _format(config)
 
 
-def _format(config: Config, settings: NodeSettings) -> list[str]:
+def _format(config: Config) -> list[str]:
     # Only now: most starts find their directories formatted.
     from kraftline.metadata.formatting import format_directories, plan_format
     from kraftline.metadata.formatting_config import format_config
     from kraftline.metadata.formatting_request import FormatArguments, format_request
     from kraftline.metadata.random_ids import random_uuid
 
-    keys = (
-        *("process.roles", "node.id", "listeners", "advertised.listeners", "log.dirs"),
-        *("metadata.log.dir", "controller.listener.names", "controller.quorum.voters"),
-        "controller.quorum.bootstrap.servers",
-    )
-    given = {key: config.setting(key).text for key in keys if config.is_given(key)}
-    given["log.dirs"] = ",".join(settings.log_dirs)
     static = bool(config.texts("controller.quorum.voters"))
     request = format_request(
-        format_config(given), str(random_uuid()), FormatArguments(standalone=not static)
+        format_config(config), str(random_uuid()), FormatArguments(standalone=not static)
     )
     lines: list[str] = []
     format_directories(plan_format(request), lines.append)

@@ -23,12 +23,13 @@ public class StorageFormat {
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             ObjectNode answer = JSON.createObjectNode();
             ByteArrayOutputStream printed = new ByteArrayOutputStream();
-            // The argument parser prints its complaints itself.
-            System.setErr(new PrintStream(printed, true, StandardCharsets.UTF_8));
+            // The argument parser prints its complaints and its help itself.
+            PrintStream out = new PrintStream(printed, true, StandardCharsets.UTF_8);
+            System.setErr(out);
+            System.setOut(out);
             try {
                 List<String> args = new ArrayList<>();
                 for (JsonNode arg : JSON.readTree(line).get("args")) args.add(arg.asText());
-                PrintStream out = new PrintStream(printed, true, StandardCharsets.UTF_8);
                 answer.put("code", StorageTool.execute(args.toArray(new String[0]), out));
             } catch (Throwable e) {
                 answer.put("code", 1);
