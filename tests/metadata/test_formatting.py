@@ -20,6 +20,9 @@ OWN_WORDS = {
     "cannot be made": "/proc/nope",
     "node id is no number": "Invalid value x for configuration node.id: Not a number",
     "scram SCRAM-SHA-256=[name=a,password=]": "The password of 'a' is empty",
+    # Kafka's has a stray quote at the end.
+    "inter-broker listener of a controller": "controller.listener.names must not contain an "
+    "explicitly set inter.broker.listener.name configuration value when process.roles=controller",
     "copied directory": "Duplicate directory ID JEXY6aqzQY-32P5TStzaFg found. It was the ID of "
     "DIR/a, but also of DIR/b",
 }

@@ -120,7 +120,6 @@ def test_metadata_log_in_another_directory_is_refused(tmp_path: Path) -> None:
         "version=7\n",
         "version=1\nnode.id=1\n",
         f"version=1\ncluster.id={CLUSTER}\n",
-        meta(directory="AAAAAAAAAAAAAAAAAAAAAA"),
         "version=x\n",
     ],
 )
@@ -128,6 +127,15 @@ def test_broken_file_is_refused_with_its_fault(text: str, tmp_path: Path) -> Non
     paths = [directory(tmp_path, "a", meta(directory=OTHER)), directory(tmp_path, "b", text)]
     with pytest.raises(WrongDirectory, match=r"log directory .*/b cannot be used: .*/b/meta.prop"):
         check_directories(paths, paths[0], node_id=1)
+
+
+def test_reserved_directory_id_is_named_with_what_to_do(tmp_path: Path) -> None:
+    path = directory(tmp_path, "a", meta(directory="AAAAAAAAAAAAAAAAAAAAAQ"))
+    words = (
+        "Invalid reserved directory ID AAAAAAAAAAAAAAAAAAAAAQ found in .*/a: .* out of .*/a/meta"
+    )
+    with pytest.raises(WrongDirectory, match=words):
+        check_directories([path], path, node_id=1)
 
 
 def test_dead_disk_stops_the_node_only_under_its_metadata_log(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ import binascii
 import hashlib
 import hmac
 import os
-import re
 
 import msgspec
 
+from kraftline.config.java_numbers import java_integer
 from kraftline.errors import KraftlineError
 from kraftline.schema.metadata.user_scram_credential_record import UserScramCredentialRecord
 
@@ -82,7 +82,9 @@ def _components(config: str) -> dict[str, str]:
     """`name=value` pairs; a value may stand in quotes. A comma at the end is let pass, as in
     Kafka, where Java's split does so."""
     found: dict[str, str] = {}
-    for part in config.rstrip(",").split(","):
+    # Of commas alone nothing is left at all.
+    parts = [] if config and not config.strip(",") else config.rstrip(",").split(",")
+    for part in parts:
         key, equals, value = part.partition("=")
         if not equals:
             raise BadScram(f"No equals sign found in SCRAM component: {part}")
@@ -100,15 +102,18 @@ def _record(mechanism: Mechanism, found: dict[str, str]) -> UserScramCredentialR
     given_iterations = found.pop("iterations", None)
     iterations = MIN_ITERATIONS
     if given_iterations is not None:
-        if not re.fullmatch(r"[-+]?[0-9]{1,9}", given_iterations):
+        parsed = java_integer(given_iterations)
+        if parsed is None:
             raise BadScram(f"Failed to parse iterations count: {given_iterations}")
-        iterations = int(given_iterations)
+        iterations = parsed
     password, salted = found.pop("password", None), found.pop("saltedpassword", None)
     if password is None:
         if salted is None:
             raise BadScram("You must supply one of 'password' or 'saltedpassword' to add-scram")
         if given_salt is None:
             raise BadScram("You must supply 'salt' with 'saltedpassword' to add-scram")
+    # As in Kafka, a password wins over a salted one, which is not even looked at then.
+    key = _decoded(salted, "saltedPassword") if password is None else None
     if found:
         raise BadScram(f"Unknown SCRAM configurations: {', '.join(sorted(found))}")
     java_name = mechanism.name.replace("-", "_")
@@ -121,8 +126,6 @@ def _record(mechanism: Mechanism, found: dict[str, str]) -> UserScramCredentialR
             f"The 'iterations' value must be <= {MAX_ITERATIONS} for add-scram using {java_name}"
         )
     salt = os.urandom(_SALT_BYTES) if given_salt is None else given_salt
-    # As in Kafka, a password wins over a salted one.
-    key = _decoded(salted, "saltedPassword") if password is None else None
     if password is not None:
         key = salted_password(mechanism, password, salt, iterations) if password else b""
     if not key:

@@ -15,7 +15,7 @@ from kraftline.errors import BadData, KraftlineError, NotKafka
 from kraftline.schema.uuids import Uuid
 from kraftline.storage import meta_properties
 from kraftline.storage.files import vanished
-from kraftline.storage.meta_properties import MetaProperties, read_meta_properties
+from kraftline.storage.meta_properties import MetaProperties, is_reserved, read_meta_properties
 from kraftline.storage.names import METADATA_TOPIC
 
 
@@ -43,7 +43,8 @@ def read_directories(directories: Sequence[str]) -> ReadDirectories:
     broken: dict[str, str] = {}
     for path in sorted(set(directories)):
         try:
-            formatted[path] = read_meta_properties(os.path.join(path, meta_properties.NAME))
+            file = os.path.join(path, meta_properties.NAME)
+            formatted[path] = read_meta_properties(file, any_directory_id=True)
         except NotKafka as error:
             if vanished(error):
                 unformatted.append(path)
@@ -95,6 +96,12 @@ def check_agreement(
                     f"directories. ({node_id} {expected_by['node.id']})"
                 )
         if meta.directory_id is not None:
+            if is_reserved(meta.directory_id):
+                raise WrongDirectory(
+                    f"Invalid reserved directory ID {meta.directory_id} found in {path}: ids below "
+                    f"100 name no directory. Take the line directory.id out of {file}; the node "
+                    "draws a new one"
+                )
             if meta.directory_id in seen:
                 raise WrongDirectory(
                     f"Duplicate directory ID {meta.directory_id} found. It was the ID of "

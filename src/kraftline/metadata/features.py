@@ -7,7 +7,7 @@ before it (NoOp records, BrokerRegistrationChange, controlled shutdown) is alway
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -150,7 +150,7 @@ def from_level(level: int) -> MetadataVersion:
 def from_release(text: str, *, unstable: bool = False) -> MetadataVersion:
     """The metadata version of "4.3", "4.3.1", "4.0-IV1"; a release stands for its newest stable
     one."""
-    segments = text.split(".")
+    segments = text.rstrip(".").split(".")
     key = text if len(segments) <= 2 else ".".join(segments[:2])
     known = [version for version in VERSIONS if unstable or version.production]
     for version in reversed(known):
@@ -192,11 +192,8 @@ def check_features(levels: Mapping[str, int], *, unstable: bool = False) -> None
     metadata = levels.get(METADATA_VERSION)
     if metadata is not None:
         check_stable(from_level(metadata), unstable=unstable)
+    check_known(levels)
     for name in sorted(levels.keys() - {METADATA_VERSION}):
-        if name not in FEATURES:
-            raise UnsupportedFeature(
-                f"Unsupported feature: {name}. Supported features are: {', '.join(FEATURES)}"
-            )
         level = feature_level(name, levels[name], unstable=unstable)
         if level.level >= 1 and metadata is None:
             raise UnsupportedFeature(
@@ -209,6 +206,14 @@ def check_features(levels: Mapping[str, int], *, unstable: bool = False) -> None
                     f"{name} could not be set to {level.level} because it depends on "
                     f"{need} level {least}"
                 )
+
+
+def check_known(names: Iterable[str]) -> None:
+    for name in sorted(names):
+        if name not in FEATURES and name != METADATA_VERSION:
+            raise UnsupportedFeature(
+                f"Unsupported feature: {name}. Supported features are: {', '.join(FEATURES)}"
+            )
 
 
 def feature_level(name: str, level: int, *, unstable: bool = False) -> FeatureLevel:

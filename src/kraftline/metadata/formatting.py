@@ -30,6 +30,7 @@ from kraftline.metadata.features import (
     VERSIONS,
     MetadataVersion,
     check_features,
+    check_known,
     check_stable,
     feature_defaults,
     from_level,
@@ -94,8 +95,6 @@ def plan_format(request: FormatRequest) -> FormatPlan:
     """Check everything and write nothing; FormatRefused (or the error of a part) says why not."""
     if request.node_id < 0:
         raise FormatRefused("You must specify a valid non-negative node ID.")
-    if not request.cluster_id:
-        raise FormatRefused("You must specify the cluster id.")
     if request.metadata_log_dir not in request.directories:
         raise FormatRefused(
             f"The specified metadata log directory, {request.metadata_log_dir} was not one of "
@@ -103,10 +102,10 @@ def plan_format(request: FormatRequest) -> FormatPlan:
         )
     version = effective_version(request)
     features = effective_features(request, version)
-    scram = [parse_scram(argument) for argument in request.scram]
-    if scram and not version.scram_supported:
+    if request.scram and not version.scram_supported:
         first = next(each for each in VERSIONS if each.scram_supported)
         raise FormatRefused(f"SCRAM is only supported in {METADATA_VERSION} {first} or later.")
+    scram = [parse_scram(argument) for argument in request.scram]
     found = read_directories(request.directories)
     check_agreement(found, cluster_id=request.cluster_id, node_id=request.node_id)
     _check_unformatted(request, found)
@@ -134,12 +133,18 @@ def format_directories(plan: FormatPlan, say: Callable[[str], None] = lambda lin
         write_meta_properties(
             os.path.join(path, meta_properties.NAME),
             MetaProperties(
-                cluster_id=plan.request.cluster_id,
+                cluster_id=_as_kafka_reads(plan.request.cluster_id),
                 node_id=plan.request.node_id,
                 directory_id=directory_id,
             ),
         )
         sync_directory(os.path.dirname(os.path.abspath(path)))
+
+
+def _as_kafka_reads(cluster_id: str) -> str:
+    """Kafka writes meta.properties in UTF-8 and reads it as Latin-1: an id beyond ASCII becomes
+    this one, on every node of the cluster."""
+    return cluster_id.encode("utf-8", "replace").decode("latin-1")
 
 
 def bootstrap_words(bootstrap: BootstrapMetadata) -> Iterator[str]:
@@ -175,6 +180,7 @@ def effective_version(request: FormatRequest) -> MetadataVersion:
 
 def effective_features(request: FormatRequest, version: MetadataVersion) -> dict[str, int]:
     """All levels: what was asked for, and the defaults of the version for the others."""
+    check_known(request.features)
     asked = {**request.features, METADATA_VERSION: version.level}
     levels = feature_defaults(version) | asked
     dynamic = bool(request.voters) or request.dynamic_quorum

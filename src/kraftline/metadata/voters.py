@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from kraftline.config.java_numbers import java_integer
 from kraftline.errors import KraftlineError
 from kraftline.schema.control.voters_record import (
     Endpoint,
@@ -15,12 +16,10 @@ from kraftline.schema.control.voters_record import (
     VotersRecord,
 )
 from kraftline.schema.uuids import Uuid
+from kraftline.storage.meta_properties import is_reserved
 
 # What every voter of a quorum that can change must support.
 _KRAFT_VERSIONS = KRaftVersionFeature(min_supported_version=0, max_supported_version=1)
-# Ids below this mean something else than a directory: unassigned, lost, migrating.
-_RESERVED = 100
-_MAX_INT = 2**31 - 1
 
 
 class BadVoter(KraftlineError):
@@ -41,10 +40,7 @@ class InitialVoter(msgspec.Struct, frozen=True):
 def parse_voters(text: str) -> tuple[InitialVoter, ...]:
     """Voters by their id; BadVoter with Kafka's words where the text is not right."""
     voters: dict[int, InitialVoter] = {}
-    for part in text.strip().split(","):
-        if not part:
-            continue
-        voter = parse_voter(part)
+    for voter in [parse_voter(part) for part in text.strip().split(",") if part]:
         if voter.node_id in voters:
             raise BadVoter(f"Node id {voter.node_id} was specified more than once.")
         voters[voter.node_id] = voter
@@ -59,7 +55,7 @@ def parse_voter(text: str) -> InitialVoter:
         raise _bad(text, "No @ found in dynamic voter string.")
     if not number:
         raise _bad(text, "Invalid @ at beginning of dynamic voter string.")
-    node_id = _number(number)
+    node_id = java_integer(number)
     if node_id is None:
         raise _bad(text, "Failed to parse node id in dynamic voter string.")
     if node_id < 0:
@@ -80,7 +76,7 @@ def parse_voter(text: str) -> InitialVoter:
     digits, colon, directory = rest[1:].partition(":")
     if not colon:
         raise _bad(text, "No colon following port could be found.")
-    port = _number(digits)
+    port = java_integer(digits)
     if port is None:
         raise _bad(text, "Failed to parse port in dynamic voter string.")
     if not 0 <= port <= 65535:
@@ -89,7 +85,7 @@ def parse_voter(text: str) -> InitialVoter:
         directory_id = Uuid.parse(directory)
     except ValueError:
         raise _bad(text, "Failed to parse directory ID in dynamic voter string.") from None
-    if int.from_bytes(directory_id) < _RESERVED:
+    if is_reserved(directory_id):
         # Kafka formats with such an id, and then does not start.
         raise _bad(text, f"The directory ID {directory_id} is a reserved one.")
     return InitialVoter(node_id, host, port, directory_id)
@@ -113,9 +109,9 @@ def voters_record(voters: Sequence[InitialVoter], listener: str) -> VotersRecord
 
 
 def _plain(host: str) -> str:
-    """An IPv6 address as Java prints it, with all of its groups."""
+    """As Java names it: an IPv6 address with all of its groups, and no host at all is this one."""
     if ":" not in host:
-        return host
+        return host or "localhost"
     import ipaddress  # only for these
 
     try:
@@ -127,12 +123,3 @@ def _plain(host: str) -> str:
 
 def _bad(text: str, reason: str) -> BadVoter:
     return BadVoter(f"{reason} ({text.strip()!r}; a voter is id@host:port:directory-id)")
-
-
-def _number(text: str) -> int | None:
-    """As Java's Integer.parseInt reads it."""
-    digits = text[1:] if text[:1] in ("-", "+") else text
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= 20):
-        return None
-    number = int(text)
-    return number if -_MAX_INT - 1 <= number <= _MAX_INT else None

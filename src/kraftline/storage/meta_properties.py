@@ -37,7 +37,8 @@ class MetaProperties(msgspec.Struct, frozen=True, kw_only=True):
     unknown: Mapping[str, str] = {}
 
 
-def read_meta_properties(source: Source) -> MetaProperties:
+def read_meta_properties(source: Source, *, any_directory_id: bool = False) -> MetaProperties:
+    """`any_directory_id` leaves it to the caller to refuse one that is reserved."""
     data, file = load(source, _LIMIT)
     try:
         found = read_properties(data)
@@ -65,7 +66,7 @@ def read_meta_properties(source: Source) -> MetaProperties:
             directory_id = Uuid.parse(found["directory.id"])
         except ValueError as error:
             raise Corrupt(f"directory.id: {error}", file=file) from error
-        if int.from_bytes(directory_id) < _RESERVED_DIRECTORY_IDS:
+        if is_reserved(directory_id) and not any_directory_id:
             raise Corrupt(f"directory.id {found['directory.id']} is a reserved id", file=file)
     known = {"version", node_key, "cluster.id", "directory.id"}
     return MetaProperties(
@@ -75,6 +76,10 @@ def read_meta_properties(source: Source) -> MetaProperties:
         directory_id=directory_id,
         unknown={key: value for key, value in found.items() if key not in known},
     )
+
+
+def is_reserved(directory_id: Uuid) -> bool:
+    return int.from_bytes(directory_id) < _RESERVED_DIRECTORY_IDS
 
 
 def format_meta_properties(properties: MetaProperties, now: datetime | None = None) -> bytes:
