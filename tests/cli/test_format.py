@@ -95,6 +95,25 @@ def test_seed_is_printed_without_the_keys_of_users(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("args", "advice"),
+    [
+        (("-r", "4.4"), "4.4 is not yet stable: unstable.feature.versions.enable=true allows it"),
+        (("-r", "latest"), "a release such as 4.3 stands for its newest"),
+        (("-f", "group.version=x"), "A level is a number, as in group.version=1"),
+        (("-f", "share.version=9"), "levels 0 to 1 are supported"),
+        (("-f", "metadata.version=99"), "use a newer Kraftline, or lower the feature first"),
+        (("-f", "metadata.version=6"), "raise the feature there first"),
+    ],
+)
+def test_unknown_level_comes_with_what_to_do(
+    args: tuple[str, ...], advice: str, tmp_path: Path
+) -> None:
+    done = run("--log-dir", tmp_path / "a", *args)
+    assert advice in str(done.exception)
+    assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize(
     "args",
     [
         (),

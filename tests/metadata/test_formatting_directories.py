@@ -100,9 +100,20 @@ def test_copy_of_a_directory_is_refused(tmp_path: Path) -> None:
         check_directories(paths, paths[0], node_id=1)
 
 
-def test_directory_of_a_zookeeper_broker_is_refused(tmp_path: Path) -> None:
+def test_broker_that_came_from_zookeeper_may_have_kept_version_0(tmp_path: Path) -> None:
     path = directory(tmp_path, "a", f"broker.id=1\nversion=0\ncluster.id={CLUSTER}\n")
-    with pytest.raises(WrongDirectory, match=r"version=0.*ZooKeeper"):
+    assert check_directories([path], path, node_id=1).formatted[path].cluster_id == CLUSTER
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [("", "broker.id"), ("broker.id=1\n", "cluster.id"), ("cluster.id=c", "broker.id")],
+)
+def test_file_without_its_ids_is_refused_by_the_key_that_it_lacks(
+    text: str, key: str, tmp_path: Path
+) -> None:
+    path = directory(tmp_path, "a", text)
+    with pytest.raises(WrongDirectory, match=f"there is no {key} in .*/a/meta.properties"):
         check_directories([path], path, node_id=1)
 
 
@@ -123,10 +134,13 @@ def test_metadata_log_in_another_directory_is_refused(tmp_path: Path) -> None:
         "version=x\n",
     ],
 )
-def test_broken_file_is_refused_with_its_fault(text: str, tmp_path: Path) -> None:
+def test_broken_file_stops_the_node_only_beside_its_metadata_log(text: str, tmp_path: Path) -> None:
     paths = [directory(tmp_path, "a", meta(directory=OTHER)), directory(tmp_path, "b", text)]
-    with pytest.raises(WrongDirectory, match=r"log directory .*/b cannot be used: .*/b/meta.prop"):
-        check_directories(paths, paths[0], node_id=1)
+    assert list(check_directories(paths, paths[0], node_id=1).broken) == paths[1:]
+    with pytest.raises(WrongDirectory, match=r"metadata log directory .*/b\. .* .*/b/meta.prop"):
+        check_directories(paths, paths[1], node_id=1)
+    with pytest.raises(WrongDirectory, match=r"No readable meta.properties .*/b: .*/b/meta.prop"):
+        check_directories(paths[1:], paths[1], node_id=1)
 
 
 def test_reserved_directory_id_is_named_with_what_to_do(tmp_path: Path) -> None:

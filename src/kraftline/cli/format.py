@@ -8,7 +8,7 @@ from kraftline.cli.kafka_arguments import KafkaCommand
 from kraftline.cli.options import PATH
 from kraftline.config.effective import read_config
 from kraftline.metadata.directories import cluster_of
-from kraftline.metadata.features import LATEST_PRODUCTION, MINIMUM
+from kraftline.metadata.features import FEATURES, LATEST_PRODUCTION, MINIMUM
 from kraftline.metadata.formatting import bootstrap_words, format_directories, plan_format
 from kraftline.metadata.formatting_config import FormatConfig, format_config
 from kraftline.metadata.formatting_request import FormatArguments, format_request
@@ -37,14 +37,21 @@ _EMPTY = "--cluster-id is empty: was a variable not set? `kraftline random-uuid`
     metavar="NAME://HOST:PORT",
     help=f"Without --config: where its controller will listen.  [default: {_LISTENER}]",
 )
-@click.option("--release-version", "-r", help=f"Features of that release ({_VERSIONS}).")
+@click.option(
+    "--release-version",
+    "-r",
+    metavar="RELEASE",
+    help=f"Features of that release, such as 4.3 or 3.9-IV0 ({_VERSIONS}).  "
+    f"[default: {LATEST_PRODUCTION}]",
+)
 @click.option(
     "--feature",
     "-f",
     "features",
     multiple=True,
     metavar="NAME=LEVEL",
-    help="A feature's level, such as group.version=0; may be repeated.",
+    help=f"Another level than the release's, such as group.version=0, of {', '.join(FEATURES)}; "
+    "may be repeated.",
 )
 @click.option("--standalone", "-s", is_flag=True, help="A controller that is a quorum by itself.")
 @click.option(

@@ -116,24 +116,20 @@ def check_directories(
     """What a node asks before it starts: WrongDirectory unless every directory is formatted
     for it, all for the same cluster, and the metadata log is where it should be.
 
-    A disk that cannot be read stops the node only if the metadata log is on it, as in Kafka:
-    it is in `unreadable`, for the node to treat as offline.
+    As in Kafka, a disk or a meta.properties that cannot be read stops the node only if the
+    metadata log is there: others are in `unreadable` and `broken`, to be treated as offline. So
+    is version 0 taken, which brokers that came from ZooKeeper may have kept.
     """
     found = read_directories([*log_dirs, metadata_log_dir])
-    for path, reason in found.broken.items():
-        raise WrongDirectory(f"log directory {path} cannot be used: {reason}")
-    if metadata_log_dir in found.unreadable:
+    unusable = {**found.unreadable, **found.broken}
+    if not found.formatted:
+        raise WrongDirectory(_nothing_formatted(found.unformatted, unusable))
+    check_agreement(found, cluster_id=cluster_id, node_id=node_id)
+    if metadata_log_dir in unusable:
         raise WrongDirectory(
             f"Encountered I/O error in metadata log directory {metadata_log_dir}. Cannot "
-            f"continue. {found.unreadable[metadata_log_dir]}"
+            f"continue. {unusable[metadata_log_dir]}"
         )
-    check_agreement(found, cluster_id=cluster_id, node_id=node_id)
-    for path, meta in found.formatted.items():
-        if meta.version == 0:
-            raise WrongDirectory(
-                f"{os.path.join(path, meta_properties.NAME)} has version=0: the directory "
-                "belongs to a broker in ZooKeeper mode; a KRaft node has version=1"
-            )
     if found.unformatted:
         raise WrongDirectory(_unformatted(found, metadata_log_dir))
     for path in found.formatted:
@@ -144,20 +140,32 @@ def check_directories(
                 f"metadata directory is {metadata_log_dir}). Was metadata.log.dir, or the order "
                 "of log.dirs, changed?"
             )
+    for path, meta in found.formatted.items():
+        for value, key in ((meta.node_id, "broker.id"), (meta.cluster_id, "cluster.id")):
+            if value is None:  # only version 0 can be without
+                raise WrongDirectory(
+                    f"there is no {key} in {os.path.join(path, meta_properties.NAME)}: is the file "
+                    "cut short? Kafka writes it whole; `kraftline format --ignore-formatted` makes "
+                    "it anew once it is gone"
+                )
     return found
 
 
+def _nothing_formatted(unformatted: Sequence[str], unusable: Mapping[str, str]) -> str:
+    reasons = [f"{path}: {reason}" for path, reason in unusable.items()]
+    if unformatted:
+        reasons.append(f"{', '.join(unformatted)}: format the directories first (kraftline format)")
+    return f"No readable meta.properties files found in {'; '.join(reasons)}"
+
+
 def _unformatted(found: ReadDirectories, metadata_log_dir: str) -> str:
-    if not found.formatted:
-        return (
-            f"No readable meta.properties files found in {', '.join(found.unformatted)}: "
-            "format the directories first (kraftline format)"
-        )
     path = found.unformatted[0]
     kind = "metadata log directory" if path == metadata_log_dir else "log directory"
+    joining = "" if path == metadata_log_dir else " --no-initial-controllers"
     other, meta = next(iter(found.formatted.items()))
     return (
         f"No `{meta_properties.NAME}` found in {kind} {path}, while {other} is formatted for node "
         f"{meta.node_id} of cluster {meta.cluster_id}. Is a disk not mounted? A new directory is "
-        f"formatted with: kraftline format --ignore-formatted --cluster-id {meta.cluster_id}"
+        f"formatted with: kraftline format --ignore-formatted --cluster-id={meta.cluster_id} "
+        f"--config server.properties{joining}"
     )

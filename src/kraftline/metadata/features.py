@@ -157,8 +157,11 @@ def from_release(text: str, *, unstable: bool = False) -> MetadataVersion:
         if key == version.name or (key == version.release and version.production):
             return version
     names = ", ".join(version.name for version in known)
+    advice = "a release such as 4.3 stands for its newest"
+    if any(text in (version.name, version.release) for version in VERSIONS):
+        advice = f"{text} is not yet stable: unstable.feature.versions.enable=true allows it"
     raise UnsupportedFeature(
-        f"Unknown {METADATA_VERSION} '{text}'. Supported {METADATA_VERSION} are: {names}"
+        f"Unknown {METADATA_VERSION} '{text}'. Supported {METADATA_VERSION} are: {names}; {advice}"
     )
 
 

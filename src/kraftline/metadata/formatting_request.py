@@ -81,5 +81,6 @@ def _name_and_level(text: str) -> tuple[str, int]:
     if number is None:
         raise FormatRefused(
             f"Can't parse feature=level string {text}: unable to parse {level.strip()} as a short."
+            " A level is a number, as in group.version=1"
         )
     return name.strip(), number

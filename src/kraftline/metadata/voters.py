@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -20,6 +21,7 @@ from kraftline.storage.meta_properties import is_reserved
 
 # What every voter of a quorum that can change must support.
 _KRAFT_VERSIONS = KRaftVersionFeature(min_supported_version=0, max_supported_version=1)
+_NUMERIC = re.compile(r"(?=.{1,15}$)[0-9]+(\.[0-9]+){0,3}")
 
 
 class BadVoter(KraftlineError):
@@ -109,9 +111,9 @@ def voters_record(voters: Sequence[InitialVoter], listener: str) -> VotersRecord
 
 
 def _plain(host: str) -> str:
-    """As Java names it: an IPv6 address with all of its groups, and no host at all is this one."""
+    """As Java names it: an address with all of its groups, and no host at all is this one."""
     if ":" not in host:
-        return host or "localhost"
+        return _dotted(host) if _NUMERIC.fullmatch(host) else host or "localhost"
     import ipaddress  # only for these
 
     try:
@@ -119,6 +121,15 @@ def _plain(host: str) -> str:
     except ValueError:
         return host
     return ":".join(f"{int(group, 16):x}" for group in groups)
+
+
+def _dotted(host: str) -> str:
+    """1 to 4 numbers, of which the last fills what is left; what does not fit is a name."""
+    *first, last = (int(part) for part in host.split("."))
+    left = 4 - len(first)
+    if max(first, default=0) > 255 or last >= 256**left:
+        return host
+    return ".".join(map(str, [*first, *last.to_bytes(left)]))
 
 
 def _bad(text: str, reason: str) -> BadVoter:

@@ -13,6 +13,7 @@ from kraftline.metadata.directories import WrongDirectory, check_directories
 from kraftline.metadata.random_ids import random_uuid
 from kraftline.schema.uuids import Uuid
 from kraftline.storage import meta_properties
+from kraftline.storage.checkpoints import RECOVERY_POINTS
 from kraftline.storage.lock import DirectoryLock
 from kraftline.storage.meta_properties import write_meta_properties
 
@@ -34,8 +35,8 @@ def take_directories(settings: NodeSettings, held: ExitStack) -> Directories:
     metadata = os.path.abspath(settings.metadata_log_dir)
     found = check_directories(log_dirs, metadata, node_id=settings.node_id)
     cluster_id = found.formatted[metadata].cluster_id
-    assert cluster_id is not None  # version 1 has one
-    unreadable = dict(found.unreadable)
+    assert cluster_id is not None  # it was looked for
+    unreadable = {**found.unreadable, **found.broken}
     locks: dict[str, DirectoryLock] = {}
     for path in found.formatted:
         try:
@@ -44,6 +45,11 @@ def take_directories(settings: NodeSettings, held: ExitStack) -> Directories:
             # Somebody else has it: that is no failed disk.
             if path == metadata or isinstance(problem.__cause__, BlockingIOError):
                 raise
+            if _is_new_and_read_only(path):
+                raise WrongDirectory(
+                    f"{path} cannot be written to, and no node has used it yet: {problem}. Make it "
+                    "writable, or take it out of log.dirs"
+                ) from None
             unreadable[path] = str(problem)
         else:
             held.callback(locks[path].release)
@@ -68,3 +74,10 @@ def take_directories(settings: NodeSettings, held: ExitStack) -> Directories:
         locks=locks,
         unreadable=unreadable,
     )
+
+
+def _is_new_and_read_only(path: str) -> bool:
+    """As Kafka tells a mistake from a disk that failed: it looks whether a checkpoint, which every
+    directory in use has, is there or can be made."""
+    used = os.path.exists(os.path.join(path, RECOVERY_POINTS))
+    return not used and not os.access(path, os.W_OK, effective_ids=True)

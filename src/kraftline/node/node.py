@@ -219,6 +219,7 @@ class Node:
             node_id=self.node_id,
             settings=metadata_log_settings(self.config),
             endpoints=endpoints_of_voter(self.settings, self.controller_addresses),
+            is_voter=bool(self.config.texts("controller.quorum.voters")),
             lock=directories.locks[directories.metadata],
         )
         held.push_async_callback(log.close)

@@ -83,13 +83,15 @@ class EmbeddedLog:
         node_id: int,
         settings: LogSettings | None = None,
         endpoints: Sequence[Endpoint] = (),
+        is_voter: bool = True,
         lock: DirectoryLock | None = None,
         clock: Callable[[], int] = now,
     ) -> Self:
         """Open the metadata log in a formatted log directory, and become its leader.
 
         `endpoints` are this node's controller listeners, for a dynamic quorum; none: as they
-        were. `lock` is the directory's lock where the caller holds it; without, it is taken.
+        were. `is_voter` says that the node is the only static voter; if not, the log must have
+        its voters. `lock` is the directory's lock where the caller holds it; without, it is taken.
         LogRefused (or NotKafka where another process owns the directory) says why not.
         """
         settings = settings or LogSettings()
@@ -97,7 +99,9 @@ class EmbeddedLog:
         claim = Claim(folder, lock)
         worker = Worker()
         opening = worker.submit(
-            lambda: open_files(folder, node_id, settings, endpoints, claim, clock())
+            lambda: open_files(
+                folder, node_id, settings, endpoints, claim, clock(), is_voter=is_voter
+            )
         )
 
         def give_up(done: asyncio.Future[Opened]) -> None:

@@ -26,6 +26,7 @@ from kraftline.schema.types import Message
 from kraftline.schema.uuids import Uuid
 from kraftline.storage.meta_properties import NAME as META_PROPERTIES
 from kraftline.storage.meta_properties import MetaProperties, read_meta_properties
+from kraftline.storage.names import BOOTSTRAP
 from kraftline.storage.quorum_state import (
     NAME,
     QuorumState,
@@ -44,17 +45,26 @@ def check_owner(directory: str, node_id: int) -> MetaProperties:
             f"{directory}: not formatted, there is no {META_PROPERTIES}; use `kraftline format`"
         )
     meta = read_meta_properties(path)
-    if meta.version != 1:
-        raise LogRefused(f"{path}: version={meta.version}; a KRaft node has version=1")
     if meta.node_id != node_id:
         raise LogRefused(f"{path}: node.id={meta.node_id}, but this is node {node_id}")
     return meta
 
 
 def check_only_voter(
-    directory: str, node_id: int, directory_id: Uuid | None, controls: ControlState
+    directory: str,
+    node_id: int,
+    directory_id: Uuid | None,
+    controls: ControlState,
+    *,
+    is_configured: bool,
 ) -> QuorumState | None:
-    """The quorum state on disk; LogRefused where others have a vote, or have had the last."""
+    """The quorum state on disk; LogRefused where others have a vote, or have had the last.
+
+    `is_configured` says that this node is a voter by its configuration. Without that and without
+    voters in its log a node of Kafka waits for ever; here a directory with a seed and no log is
+    refused, which was formatted to join others or lost its log. One with meta.properties alone
+    is taken for a new one.
+    """
     path = os.path.join(directory, NAME)
     state = read_quorum_state(path) if os.path.exists(path) else None
     if controls.kraft_version > 1:
@@ -73,6 +83,14 @@ def check_only_voter(
                 f"directory {directory_id} to be the only one"
             )
         return state
+    has_seed = os.path.exists(os.path.join(os.path.dirname(directory), BOOTSTRAP))
+    if has_seed and not is_configured and controls.leader_change is None:
+        raise LogRefused(
+            f"{directory}: nobody has a vote. controller.quorum.voters is not set, and there is "
+            "neither a log nor a snapshot with voters: the directory was formatted with "
+            "--no-initial-controllers, or has lost its metadata log. A new node that is the only "
+            "controller is formatted with --standalone"
+        )
     ids = {node_id}
     if controls.leader_change is not None:
         ids |= {voter.voter_id for voter in controls.leader_change.voters}

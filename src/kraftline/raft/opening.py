@@ -44,6 +44,8 @@ def open_files(
     endpoints: Sequence[Endpoint],
     claim: Claim,
     time: int,
+    *,
+    is_voter: bool = True,
 ) -> Opened:
     """Recover the log in a log directory and begin a new epoch in it."""
     meta = leadership.check_owner(directory, node_id)
@@ -53,7 +55,9 @@ def open_files(
         sync_directory(directory)
     recovered = recover(folder)
     controls, epochs = recovered.controls, recovered.epochs
-    state = leadership.check_only_voter(folder, node_id, meta.directory_id, controls)
+    state = leadership.check_only_voter(
+        folder, node_id, meta.directory_id, controls, is_configured=is_voter
+    )
     snapshots = Snapshots(folder, recovered.snapshots)
     last_epoch = epochs.latest
     if last_epoch is None:

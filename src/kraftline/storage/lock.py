@@ -13,7 +13,7 @@ import struct
 import sys
 
 from kraftline.errors import NotKafka
-from kraftline.storage.files import Path, unreadable
+from kraftline.storage.files import Path, unwritable
 
 NAME = ".lock"
 # struct flock of Linux: type, whence, start, length, process id.
@@ -28,7 +28,7 @@ class DirectoryLock:
         try:
             self._fd: int | None = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            raise unreadable(self.path, error) from error
+            raise unwritable(self.path, error) from error
         try:
             fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
