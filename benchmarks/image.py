@@ -64,7 +64,6 @@ def main() -> None:
         for name, path, together, changes in contests:
             for who, command in _contenders(path, together, changes):
                 report = _run(command)
-                report.setdefault("resident", report.get("heap"))
                 best = reports.setdefault(name, {}).setdefault(who, report)
                 best |= {key: min(best[key], report[key]) for key in report}
     lines = [

@@ -61,7 +61,7 @@ public class ImageTimes {
         delta = null;
         System.gc();
         long heap = Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
-        System.out.printf("{\"seconds\": %f, \"rows\": %d, \"refused\": %d, \"heap\": %d%s, \"topics\": %d}%n",
+        System.out.printf("{\"seconds\": %f, \"rows\": %d, \"refused\": %d, \"resident\": %d%s, \"topics\": %d}%n",
             seconds, rows, refused, heap, changes, image.topics().topicsById().size());
     }
 
