@@ -79,6 +79,28 @@ def test_a_quick_restart_moves_leaders(tmp_path: Path) -> None:
     ]
 
 
+def test_an_unclean_restart_takes_eligibility_away_in_many_partitions(tmp_path: Path) -> None:
+    def eligible(number: int, *brokers: int) -> Message:
+        return m.PartitionChangeRecord(
+            partition_id=number, topic_id=ORDERS, eligible_leader_replicas=brokers
+        )
+
+    # As Kafka 4.3.1 writes it when a broker comes back that was killed.
+    log = make_log(
+        tmp_path,
+        *cluster(),
+        [eligible(n, 1) for n in range(4)],
+        [*(eligible(n) for n in range(4)), register(1, epoch=13, incarnation=77)],
+    )
+    assert [one.change.text for one in fold(told(log, since=9))] == [
+        "1 is out of sync but eligible to lead 4 partitions: orders-0, orders-1, orders-2, "
+        "orders-3",
+        "1 is no longer eligible to lead 4 partitions because broker 1 restarted without a clean "
+        "stop: orders-0, orders-1, orders-2, orders-3",
+        "broker 1 restarted without a clean stop, fenced until it has caught up",
+    ]
+
+
 def test_a_broker_that_is_gone(tmp_path: Path) -> None:
     gone = m.UnregisterBrokerRecord(broker_id=1, broker_epoch=1)
     log = make_log(tmp_path, *cluster(), [gone, move(0, 2, (2, 3))])

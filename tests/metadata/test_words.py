@@ -55,6 +55,10 @@ def fenced(broker: int, back: bool, directory: Uuid | None) -> str | None:
     return f"broker {broker} was {'unfenced' if back else 'fenced'}"
 
 
+def restarted(broker: int, back: bool, directory: Uuid | None) -> str | None:
+    return f"broker {broker} restarted without a clean stop"
+
+
 def test_a_leader_moves_with_its_cause() -> None:
     assert said(HEALTHY, fenced, leader=5, leader_epoch=8) == [
         "leader.moved: leader of orders-3 moved 2 -> 5 because broker 2 was fenced"
@@ -88,6 +92,15 @@ def test_an_unclean_election() -> None:
         "records may be lost",
         "isr.changed: ISR of orders-3 changed: 2 left, 5 joined; in sync: 5",
     ]
+    moved: dict[str, Any] = {"leader": 5, "leader_epoch": 8, "leader_recovery_state": 1}
+    assert said(lost, fenced, **moved, isr=(5,))[0] == (
+        "leader.unclean: unclean election because broker 5 was unfenced: orders-3 is led by 5, "
+        "which was not in sync; records may be lost"
+    )
+    assert said(replace(HEALTHY, isr=(2,)), fenced, **moved, isr=(5,))[0] == (
+        "leader.unclean: unclean election because broker 2 was fenced: orders-3 is led by 5, "
+        "which was not in sync; records may be lost"
+    )
     assert said(become(HEALTHY, leader_recovery_state=1), leader_recovery_state=0) == [
         "leader.recovered: orders-3 has recovered from its unclean election"
     ]
@@ -143,6 +156,18 @@ def test_a_reassignment_from_start_to_end() -> None:
     ]
 
 
+def test_a_reassignment_that_is_given_another_target() -> None:
+    """Kafka ends one in a single step: whatever else happens to it, somebody asked for."""
+    under_way = become(
+        HEALTHY, replicas=(5, 1, 2), directories=(B, C, A), isr=(2,), adding_replicas=(5, 1)
+    )
+    other: dict[str, Any] = {"replicas": (4, 2), "directories": (B, A), "adding_replicas": (4,)}
+    assert said(under_way, **other)[0] == (
+        "reassignment.redirected: reassignment of orders-3 was given another target: [4, 2] "
+        "instead of [5, 1, 2] (adding 4)"
+    )
+
+
 def test_a_reassignment_that_only_takes_away() -> None:
     under_way = become(HEALTHY, removing_replicas=(1,))
     assert said(under_way, removing_replicas=()) == [
@@ -172,6 +197,18 @@ def test_who_may_lead_though_out_of_sync() -> None:
     assert said(become(HEALTHY, elr=(5,)), elr=()) == [
         "elr.changed: nobody outside the ISR is eligible to lead orders-3 any more"
     ]
+    assert said(become(HEALTHY, elr=(5,)), restarted, elr=()) == [
+        "elr.changed: nobody outside the ISR is eligible to lead orders-3 any more because broker "
+        "5 restarted without a clean stop"
+    ]
+    assert said(become(HEALTHY, isr=(2,), elr=(1, 5)), restarted, elr=(1,)) == [
+        "elr.changed: broker 5 is no longer eligible to lead orders-3 because broker 5 restarted "
+        "without a clean stop (ELR: 1)"
+    ]
+    # Enough are in sync again: nothing happened to who is left out.
+    assert said(become(HEALTHY, isr=(2,), elr=(5,)), restarted, isr=(2, 1), elr=())[1] == (
+        "elr.changed: nobody outside the ISR is eligible to lead orders-3 any more"
+    )
     assert said(HEALTHY, last_known_elr=(2,)) == [
         "elr.last-known: the last known ELR of orders-3 is now 2"
     ]

@@ -59,6 +59,7 @@ _MANY = {
     "reassignment.started": "reassignments started",
     "reassignment.completed": "reassignments completed",
     "reassignment.cancelled": "reassignments cancelled",
+    "reassignment.redirected": "reassignments given another target",
 }
 
 

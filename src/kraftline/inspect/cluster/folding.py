@@ -72,7 +72,14 @@ def _key(change: Change) -> tuple[object, ...] | None:
         return change.kind, change.subject
     if change.kind.startswith("reassignment."):
         return (change.kind,)
+    if change.kind == "elr.changed":
+        return change.kind, change.because, change.brokers, _gained(change)
     return change.kind, change.because
+
+
+def _gained(change: Change) -> bool:
+    """Whether somebody may lead who could not."""
+    return not set(change.after) <= set(change.before)
 
 
 def _flush(order: list[list[tuple[int, Told]]], few: int) -> Iterator[Told]:
@@ -120,11 +127,16 @@ def _text(changes: list[Change], subjects: tuple[str, ...]) -> str:
         case "leader.elected":
             return f"{partitions} have a leader again: {numbers(first.brokers)}{why}: {named}"
         case "leader.unclean":
-            return f"unclean election in {partitions}: records may be lost{why}: {named}"
+            return f"unclean election in {partitions}{why}: records may be lost: {named}"
         case "isr.shrank":
             return f"{numbers(first.brokers)} left the ISR of {partitions}{why}: {named}"
         case "isr.grew":
             return f"{numbers(first.brokers)} caught up in {partitions}: {named}"
+        case "elr.changed":
+            who = f"{numbers(first.brokers)} {'is' if len(first.brokers) == 1 else 'are'}"
+            if _gained(first):
+                return f"{who} out of sync but eligible to lead {partitions}{why}: {named}"
+            return f"{who} no longer eligible to lead {partitions}{why}: {named}"
         case "topic.created" | "topic.deleted":
             names = [subject.removeprefix("topic ") for subject in subjects]
             return f"{plural(len(changes), 'topic')} {first.kind[6:]}: {_some(names)}"
@@ -139,7 +151,6 @@ _KINDS = {
     "leader.recovered": "recovery from an unclean election",
     "isr.changed": "another ISR",
     "isr.reordered": "another order of the ISR",
-    "elr.changed": "others may lead though out of sync",
     "elr.last-known": "another last known ELR",
     "elr.cleared": "eligible leader replicas cleared",
     "directory.assigned": "directories told of",
@@ -148,6 +159,7 @@ _KINDS = {
     "directory.unassigned": "directories no longer known",
     "reassignment.started": "reassignment started",
     "reassignment.progressed": "reassignment went on",
+    "reassignment.redirected": "reassignment given another target",
     "reassignment.completed": "reassignment completed",
     "reassignment.cancelled": "reassignment cancelled",
     "replicas.changed": "other replicas",

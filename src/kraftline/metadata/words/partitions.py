@@ -106,14 +106,12 @@ class _Said:
             after.leader_recovery_state == RECOVERING and after.leader_epoch != before.leader_epoch
         )
         if unclean and now != NO_LEADER:
+            cause = self.why(now, True, None) if was == NO_LEADER else self._why(was)
             text = (
-                f"unclean election: {name} is led by {now}, which was not in sync; "
+                f"unclean election{because(cause)}: {name} is led by {now}, which was not in sync; "
                 "records may be lost"
             )
-            cause = None if was == NO_LEADER else self._why(was)
-            yield self._change(
-                "leader.unclean", text + because(cause), was, now, cause=cause, who=_real(was, now)
-            )
+            yield self._change("leader.unclean", text, was, now, cause=cause, who=_real(was, now))
         elif was != now and now == NO_LEADER:
             cause = self._why(was)
             text = f"{name} lost its leader {was}{because(cause)}"
@@ -220,6 +218,14 @@ class _Said:
                 left.append(f"still adding {numbers(after.adding_replicas)}")
             if after.removing_replicas:
                 left.append(f"still removing {numbers(after.removing_replicas)}")
+            meant = tuple(each for each in was if each not in before.removing_replicas)
+            target = tuple(each for each in now if each not in after.removing_replicas)
+            if meant != target:
+                text = (
+                    f"reassignment of {name} was given another target: {_list(target)} instead of "
+                    f"{_list(meant)} ({', '.join(left).replace('still ', '')})"
+                )
+                return self._change("reassignment.redirected", text, meant, target, who=who)
             text = (
                 f"reassignment of {name} went on: replicas {_list(was)} -> {_list(now)}, "
                 f"{', '.join(left)}"
@@ -236,16 +242,26 @@ class _Said:
 
     def _elr(self) -> Change:
         before, after = self.before.elr, self.after.elr
+        gone = tuple(each for each in before if each not in after)
+        new = tuple(each for each in after if each not in before)
+        # It follows from the ISR; alone, it says something, and what happened to a broker is why.
+        follows = self.before.isr != self.after.isr
+        cause = None if follows else self._why_out(gone)
         if not after:
             text = f"nobody outside the ISR is eligible to lead {self.name} any more"
+            text += because(cause)
+        elif gone and not new:
+            text = f"{_are(gone)} no longer eligible to lead {self.name}{because(cause)}"
+            text += f" (ELR: {numbers(after)})"
         else:
+            cause = None
             text = (
                 f"{_are(after)} out of sync but eligible to lead {self.name} "
                 f"(ELR was {numbers(before)})"
             )
-        # It follows from the ISR; alone, it says something.
-        follows = self.before.isr != self.after.isr
-        return self._change("elr.changed", text, before, after, who=after, minor=follows)
+        return self._change(
+            "elr.changed", text, before, after, cause=cause, who=(*gone, *new), minor=follows
+        )
 
     def _directories(self) -> Iterator[Change]:
         for replica, now in zip(self.after.replicas, self.after.directories, strict=True):
