@@ -111,6 +111,24 @@ def test_a_producer_snapshot_that_knows_the_future_is_found(node: Path) -> None:
     assert "below 1" in found[0].problem
 
 
+QUORUM_STATE = (
+    '{{"leaderId":{leader},"leaderEpoch":3,"votedId":-1,'
+    '"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}}'
+)
+
+
+def test_an_epoch_of_the_quorum_that_kafka_would_pass_over_is_found(node: Path) -> None:
+    """Kafka 4.3.1 starts, warns, and takes the epoch of the log."""
+    state = QUORUM_STATE.format(leader=1).replace('"leaderEpoch":3', '"leaderEpoch":-5')
+    (node / "__cluster_metadata-0" / "quorum-state").write_text(state)
+    (finding,) = findings(node)
+    assert (finding.code, finding.problem) == (
+        "quorum-state",
+        "leader epoch -5: epochs begin at 0",
+    )
+    assert "forgets whom this node voted for" in finding.meaning
+
+
 @pytest.mark.parametrize(
     ("file", "content", "code"),
     [
@@ -122,6 +140,7 @@ def test_a_producer_snapshot_that_knows_the_future_is_found(node: Path) -> None:
         ("mixed-0/leader-epoch-checkpoint", "0\n2\n3 0\n1 9\n", "leader-epochs"),
         ("mixed-0/partition.metadata", "version: 0\n", "partition-metadata"),
         ("__cluster_metadata-0/quorum-state", "{}", "quorum-state"),
+        ("__cluster_metadata-0/quorum-state", QUORUM_STATE.format(leader=-7), "quorum-state"),
         (
             "__cluster_metadata-0/partition.metadata",
             "version: 0\ntopic_id: kL8qZ1wQTdG1Y3Vd3f0b8A",

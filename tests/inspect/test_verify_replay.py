@@ -308,6 +308,46 @@ def test_damage_in_the_log_is_no_difference(partition: Path) -> None:
     assert set(codes(partition)) == {"batch-crc"}
 
 
+@pytest.mark.parametrize("emptied", [False, True], ids=["gone", "empty"])
+def test_a_segment_that_is_gone_from_the_middle_is_found(partition: Path, emptied: bool) -> None:
+    """Kafka 4.3.1 starts on it without a word."""
+    middle = partition / "00000000000000000154.log"
+    middle.write_bytes(b"") if emptied else middle.unlink()
+    (finding,) = [each for each in findings(partition) if each.code == "batch-offset"]
+    assert finding.file.endswith("00000000000000000289.log")
+    assert finding.offset == 154
+    assert "begins at offset 289 where 154 is due: 135 offsets are missing" in finding.problem
+
+
+def test_segments_that_broke_off_are_told_once(partition: Path) -> None:
+    path = partition / LOG
+    path.write_bytes(path.read_bytes()[:-20])
+    assert codes(partition).count("batch-offset") == 0
+    assert "tail-partial" in codes(partition)
+
+
+def test_another_snapshot_under_the_name_of_one_is_compared(tmp_path: Path) -> None:
+    """Kafka 4.3.1 loads it: it does not hold the epoch in the name against the batches."""
+    partition = copy(FIXTURES / "upgraded_4_3/data/node-1/__cluster_metadata-0", tmp_path)
+    older = partition / "00000000000000000627-0000000001.checkpoint"
+    newer = partition / "00000000000000000732-0000000002.checkpoint"
+    newer.write_bytes(older.read_bytes())
+    found = {each.code: each for each in findings(partition)}
+    # kraft.version was raised between the two.
+    assert found.keys() == {"snapshot-epoch", "snapshot-quorum", "snapshot-replay"}
+    assert found["snapshot-replay"].file.endswith(newer.name)
+    assert "it is not what the log up to offset 731 comes to" in found["snapshot-replay"].problem
+
+
+def test_a_flipped_bit_in_a_snapshot_is_told_with_what_it_does_to_a_node(partition: Path) -> None:
+    """Kafka 4.3.1 ends with CorruptRecordException, after clean stops as well."""
+    path = partition / THIRD
+    flip(path, path.stat().st_size // 2)
+    (finding,) = findings(partition)
+    assert finding.code == "batch-crc"
+    assert "will not start with this snapshot" in finding.meaning
+
+
 def test_a_snapshot_that_is_cut_is_not_compared(partition: Path) -> None:
     path = partition / THIRD
     path.write_bytes(path.read_bytes()[:-20])
@@ -388,9 +428,9 @@ def test_a_tail_that_was_committed_is_a_divergence(nodes: tuple[Path, Path]) -> 
 
 
 def test_a_shorter_log_is_no_divergence(nodes: tuple[Path, Path]) -> None:
-    log = nodes[1] / "__cluster_metadata-0" / LOG
+    log = last_log(nodes[1] / "__cluster_metadata-0")
     with log.open("r+b") as file:
-        file.truncate(data_batches(log)[-5])
+        file.truncate(data_batches(log)[-1])
     assert codes(*nodes) == []
 
 

@@ -48,13 +48,15 @@ def now() -> int:
 class SnapshotReader:
     """One snapshot: `header`, `kraft_version` and `voters` at once, batches when asked for.
 
-    `id` is from the file's name, None where that is not one (bootstrap.checkpoint).
+    `id` is from the file's name, None where that is not one (bootstrap.checkpoint). Batches must
+    have the epoch that the name tells, unless `any_epoch`: Kafka itself does not look.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, any_epoch: bool = False) -> None:
         name = parse_snapshot(os.path.basename(os.fspath(path)))
         self.path = os.fspath(path)
         self.id = None if name is None else name.id
+        self._epoch = None if name is None or any_epoch else name.id.epoch
         self.header = SnapshotHeaderRecord()
         self.kraft_version = 0
         self.voters: VotersRecord | None = None
@@ -140,10 +142,10 @@ class SnapshotReader:
             raise self._corrupt(
                 f"a batch begins at offset {batch.base_offset}, where {expected} follows", position
             )
-        if self.id is not None and batch.partition_leader_epoch != self.id.epoch:
+        if self._epoch is not None and batch.partition_leader_epoch != self._epoch:
             raise self._corrupt(
                 f"a batch of epoch {batch.partition_leader_epoch} in a snapshot of epoch "
-                f"{self.id.epoch}",
+                f"{self._epoch}",
                 position,
             )
 

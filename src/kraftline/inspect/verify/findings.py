@@ -19,6 +19,20 @@ _CUT = (
     "A start after a crash cuts the log here and drops everything behind it; after a clean stop "
     "Kafka does not look, and readers stop here with CorruptRecordException."
 )
+# In the metadata log, a gap.
+LOST: Final = (
+    "The metadata log is never compacted: records of it are lost. Kafka does not notice, and nodes "
+    "that follow this copy across the gap miss them."
+)
+_REFUSED = "A KRaft node will not start with this snapshot, if it is the newest."
+# Of a snapshot, instead of the meanings below.
+IN_SNAPSHOT: Final[dict[str, str]] = dict.fromkeys(
+    (
+        *("batch-framing", "batch-magic", "batch-crc", "batch-codec", "batch-decompress"),
+        *("batch-count", "batch-offset", "record-framing", "record-order", "tail-zeros"),
+    ),
+    _REFUSED,
+)
 _STOPS = "Whoever reads this record stops here: a controller or broker will not start past it."
 # Kafka looks only for that one: in the place of a missing .timeindex it puts an empty one.
 REBUILD: Final = (
@@ -129,6 +143,12 @@ UNREADABLE: Final = frozenset(
 )
 
 
+def _meaning(code: str, file: str) -> str:
+    if file.endswith(".checkpoint") and code in IN_SNAPSHOT:
+        return IN_SNAPSHOT[code]
+    return MEANINGS[code]
+
+
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that is wrong, or with `is_note` only worth knowing.
 
@@ -204,7 +224,7 @@ class Report:
                 code=code,
                 file=file,
                 problem=problem,
-                meaning=("" if note else MEANINGS[code]) if meaning is None else meaning,
+                meaning=("" if note else _meaning(code, file)) if meaning is None else meaning,
                 position=position,
                 offset=offset,
                 record=record,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from operator import le, lt
 
 from kraftline.inspect.verify.batches import Rows
-from kraftline.inspect.verify.findings import Report
+from kraftline.inspect.verify.findings import LOST, Report
 from kraftline.records.batch import HEADER_SIZE
 from kraftline.records.record import Codec
 from kraftline.records.runs import Run
@@ -124,7 +124,7 @@ class HeaderCheck:
                     f"offset {first} where {due} is due: {first - due} offsets are missing",
                     position=rows.positions[n],
                     offset=first,
-                    meaning="The metadata log is never compacted: records of it are lost.",
+                    meaning=LOST,
                 )
             due = rows.last_offsets[n] + 1
 

@@ -321,10 +321,21 @@ def _metadata_log(
     if state is None:
         return
     report.read_file(0)
+    file = os.path.join(directory.path, quorum_state.NAME)
+    if state.leader_epoch < 0:
+        report.add(
+            "quorum-state",
+            file,
+            f"leader epoch {state.leader_epoch}: epochs begin at 0",
+            meaning="Kafka takes the epoch of the log, and forgets whom this node voted for.",
+        )
+    for what, node in (("leader", state.leader_id), ("vote for", state.voted_id)):
+        if node < -1:
+            report.add("quorum-state", file, f"{what} {node}: no node has such an id")
     if 0 <= state.leader_epoch < log.epoch:
         report.note(
             "quorum-state",
-            os.path.join(directory.path, quorum_state.NAME),
+            file,
             f"leader epoch {state.leader_epoch}, but the log has batches of epoch {log.epoch}: "
             "an older copy of the file?",
         )

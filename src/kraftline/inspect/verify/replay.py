@@ -131,7 +131,7 @@ class _Audit:
             self._tell(snapshot, found, ours, theirs)
 
     def _meet_quorum(self, snapshot: SnapshotFile) -> None:
-        with SnapshotReader(snapshot.path) as reader:
+        with SnapshotReader(snapshot.path, any_epoch=True) as reader:
             if self.replay is None:
                 self.quorum.add_snapshot(reader)
                 return

@@ -30,8 +30,8 @@ def read_batches(
 
 
 def snapshot_image(path: str) -> MetadataImage:
-    """What a snapshot holds; BadData where it is not whole."""
-    with SnapshotReader(path) as reader:
+    """What a snapshot holds, as Kafka would load it; BadData where it is not whole."""
+    with SnapshotReader(path, any_epoch=True) as reader:
         return Replay().load_snapshot(reader).image
 
 

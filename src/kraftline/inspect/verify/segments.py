@@ -7,7 +7,7 @@ import os
 import msgspec
 
 from kraftline.inspect.verify.batches import Check, Walked, walk
-from kraftline.inspect.verify.findings import Report
+from kraftline.inspect.verify.findings import LOST, Report
 from kraftline.inspect.verify.headers import HeaderCheck, LogState
 from kraftline.inspect.verify.indexes import (
     IndexPlace,
@@ -74,9 +74,11 @@ def verify_segment(
             on_control=transactions.control,
         ),
     ]
+    known = report.findings
     walked = walk(path, report, checks)
     if walked is None:
         return None
+    damaged = report.findings > known
     for check in (*indexes, transactions):
         check.finish(walked)
     if _identity(path) == before:
@@ -86,6 +88,8 @@ def verify_segment(
     verify_tail(path, walked, report, unfinished=unfinished)
     if walked.next_offset is not None and following is not None:
         _overlap(path, walked.next_offset - 1, following, report)
+    if metadata and following is not None and not damaged:
+        _gap(segment, walked, following, report)
     return walked
 
 
@@ -100,6 +104,22 @@ def _overlap(path: str, last_offset: int, following: Segment, report: Report) ->
             f"the last offset is {last_offset}, but the next segment begins at "
             f"{following.base_offset}",
             offset=last_offset,
+        )
+
+
+def _gap(segment: Segment, walked: Walked, following: Segment, report: Report) -> None:
+    """Between two segments of the metadata log. Where the first breaks off, that was told."""
+    if walked.tail is not None and walked.tail.kind is not TailKind.COMPLETE:
+        return
+    due = segment.base_offset if walked.next_offset is None else walked.next_offset
+    if due < following.base_offset:
+        report.add(
+            "batch-offset",
+            following.path,
+            f"the segment begins at offset {following.base_offset} where {due} is due: "
+            f"{following.base_offset - due} offsets are missing",
+            offset=due,
+            meaning=LOST,
         )
 
 
