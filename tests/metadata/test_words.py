@@ -205,6 +205,15 @@ def test_who_may_lead_though_out_of_sync() -> None:
         "elr.changed: broker 5 is no longer eligible to lead orders-3 because broker 5 restarted "
         "without a clean stop (ELR: 1)"
     ]
+    # That it is no longer a replica has been said.
+    away = become(HEALTHY, isr=(2,), elr=(5,))
+    assert [
+        change.kind
+        for change in words.partition_changes(
+            "orders", 3, away, become(away, replicas=(2, 1), directories=(A, C), elr=())
+        )
+        if not change.minor
+    ] == ["replicas.changed"]
     # Enough are in sync again: nothing happened to who is left out.
     assert said(become(HEALTHY, isr=(2,), elr=(5,)), restarted, isr=(2, 1), elr=())[1] == (
         "elr.changed: nobody outside the ISR is eligible to lead orders-3 any more"

@@ -171,8 +171,8 @@ def _delete_orphans(
         deleted[topic_id] = name
         if len(orphans) < total:
             notes.append(
-                f"topic {name} goes whole, with {total - len(orphans)} partitions that have other "
-                "replicas"
+                f"topic {name} goes whole, with {plural(total - len(orphans), 'partition')} that "
+                "other brokers have replicas of"
             )
     removal.unclean = [each for each in removal.unclean if each.topic not in deleted.values()]
 

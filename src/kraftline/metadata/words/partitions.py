@@ -244,8 +244,10 @@ class _Said:
         before, after = self.before.elr, self.after.elr
         gone = tuple(each for each in before if each not in after)
         new = tuple(each for each in after if each not in before)
-        # It follows from the ISR; alone, it says something, and what happened to a broker is why.
-        follows = self.before.isr != self.after.isr
+        # It follows from the ISR or the replicas; alone, it says something, and what happened to a
+        # broker is why.
+        moved = bool(gone) and not new and not set(gone) & set(self.after.replicas)
+        follows = moved or self.before.isr != self.after.isr
         cause = None if follows else self._why_out(gone)
         if not after:
             text = f"nobody outside the ISR is eligible to lead {self.name} any more"
