@@ -442,6 +442,24 @@ def test_snapshots_of_one_name_have_the_same_records(nodes: tuple[Path, Path]) -
     assert "missing from this one" in finding.problem
 
 
+def test_a_snapshot_that_its_own_log_cannot_tell_of_is_held_against_another_nodes(
+    nodes: tuple[Path, Path],
+) -> None:
+    """As seen on Kafka 4.3.1: a node was down while a topic was created and deleted, its snapshots
+    have a config of it ever since, and its log was trimmed."""
+    partition = nodes[1] / "__cluster_metadata-0"
+    for path in partition.iterdir():
+        if path.name.startswith("0") and int(path.name[:20]) < 154:
+            path.unlink()
+    left = ConfigRecord(resource_type=2, resource_name="gone", name="retention.ms", value="1")
+    rewrite(partition / THIRD, lambda records: [*records, (left, 0)])
+    assert codes(nodes[1]) == []
+    found = {each.code: each for each in findings(*nodes)}
+    assert found.keys() == {"snapshot-replay", "snapshot-divergence"}
+    assert found["snapshot-replay"].file == str(partition / THIRD)
+    assert "only in the snapshot: retention.ms of topic gone" in found["snapshot-replay"].problem
+
+
 def test_the_order_of_records_in_a_snapshot_does_not_matter(nodes: tuple[Path, Path]) -> None:
     def configs_last(records: Records) -> Records:
         return sorted(records, key=lambda pair: isinstance(pair[0], ConfigRecord))

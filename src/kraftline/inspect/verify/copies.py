@@ -15,7 +15,8 @@ from kraftline.inspect.history.batches import Batch
 from kraftline.inspect.history.files import cluster_around
 from kraftline.inspect.verify.findings import Report
 from kraftline.inspect.verify.quorum import quorum_difference, snapshot_quorum
-from kraftline.inspect.verify.replay import listed
+from kraftline.inspect.verify.replay import CODE as REPLAY
+from kraftline.inspect.verify.replay import audit_elsewhere, listed
 from kraftline.inspect.verify.replay_difference import differences
 from kraftline.inspect.verify.replay_reading import read_headers, snapshot_image
 from kraftline.storage.detect import PathKind
@@ -23,7 +24,7 @@ from kraftline.storage.files import unreadable
 from kraftline.storage.log_dir import read_log_directory
 from kraftline.storage.metadata_dirs import holds_metadata, whole_snapshots
 from kraftline.storage.names import SnapshotId
-from kraftline.storage.partition_dir import read_partition_directory
+from kraftline.storage.partition_dir import SnapshotFile, read_partition_directory
 
 LOGS = "log-divergence"
 SNAPSHOTS = "snapshot-divergence"
@@ -33,12 +34,18 @@ class _Copy(msgspec.Struct, frozen=True):
     path: str
     cluster_id: str | None
     segments: tuple[str, ...]
-    snapshots: dict[SnapshotId, str]
+    files: tuple[SnapshotFile, ...]
+    # Where its log begins.
+    start: int | None
 
     @property
     def committed(self) -> int:
         """What is below was committed as far as this node knew: only that is in snapshots."""
         return max((id.end_offset for id in self.snapshots), default=0)
+
+    @property
+    def snapshots(self) -> dict[SnapshotId, str]:
+        return {each.id: each.path for each in self.files}
 
 
 def compare_copies(paths: Sequence[tuple[str, PathKind]], report: Report) -> None:
@@ -51,14 +58,36 @@ def compare_copies(paths: Sequence[tuple[str, PathKind]], report: Report) -> Non
     for copy in copies:
         clusters.setdefault(copy.cluster_id or only, []).append(copy)
     for copies in clusters.values():
+        related: list[tuple[_Copy, _Copy]] = []
         for one, other in combinations(copies, 2):
             try:
-                related = _logs(one, other, report)
+                if _logs(one, other, report):
+                    related.append((one, other))
             except NotKafka:
                 report.note(LOGS, other.path, f"changed while it was compared with {one.path}")
-            else:
-                if related:
-                    _snapshots(one, other, report)
+        _beyond(copies, related, report)
+        for one, other in related:
+            _snapshots(one, other, report)
+
+
+def _beyond(
+    copies: Sequence[_Copy], related: Sequence[tuple[_Copy, _Copy]], report: Report
+) -> None:
+    """Snapshots of a node whose log begins later than another's: by itself, the oldest of them had
+    to be believed, and all that follows from it."""
+    longest = min(
+        (each for each in copies if each.start is not None),
+        key=lambda each: each.start or 0,
+        default=None,
+    )
+    if longest is None:
+        return
+    for copy in copies:
+        pair = (longest, copy) if (longest, copy) in related else (copy, longest)
+        later = copy.start is None or copy.start > (longest.start or 0)
+        if later and pair in related:
+            untold = [each for each in copy.files if not report.has_told(each.path, REPLAY)]
+            audit_elsewhere(longest.segments, untold, copy.path, report)
 
 
 def _copies(paths: Sequence[tuple[str, PathKind]]) -> Iterator[_Copy]:
@@ -86,7 +115,8 @@ def _copies(paths: Sequence[tuple[str, PathKind]]) -> Iterator[_Copy]:
             path,
             cluster_around(path),
             tuple(segment.path for segment in directory.segments),
-            {each.id: each.path for each in whole_snapshots(directory)},
+            tuple(whole_snapshots(directory)),
+            directory.segments[0].base_offset if directory.segments else None,
         )
 
 

@@ -256,6 +256,10 @@ class Report:
             else:
                 self.not_shown += 1
 
+    def has_told(self, file: str, code: str) -> bool:
+        """Whether there was such a finding or note of a file."""
+        return (file, code) in self._seen
+
     def read_file(self, count: int) -> None:
         """One more file was read, of so many bytes."""
         self.files += 1
