@@ -95,8 +95,7 @@ def test_an_unclean_restart_takes_eligibility_away_in_many_partitions(tmp_path: 
     assert [one.change.text for one in fold(told(log, since=9))] == [
         "1 is out of sync but eligible to lead 4 partitions: orders-0, orders-1, orders-2, "
         "orders-3",
-        "1 is no longer eligible to lead 4 partitions because broker 1 restarted without a clean "
-        "stop: orders-0, orders-1, orders-2, orders-3",
+        "1 is no longer eligible to lead 4 partitions: orders-0, orders-1, orders-2, orders-3",
         "broker 1 restarted without a clean stop, fenced until it has caught up",
     ]
 

@@ -244,26 +244,20 @@ class _Said:
         before, after = self.before.elr, self.after.elr
         gone = tuple(each for each in before if each not in after)
         new = tuple(each for each in after if each not in before)
-        # It follows from the ISR or the replicas; alone, it says something, and what happened to a
-        # broker is why.
-        moved = bool(gone) and not new and not set(gone) & set(self.after.replicas)
-        follows = moved or self.before.isr != self.after.isr
-        cause = None if follows else self._why_out(gone)
         if not after:
             text = f"nobody outside the ISR is eligible to lead {self.name} any more"
-            text += because(cause)
         elif gone and not new:
-            text = f"{_are(gone)} no longer eligible to lead {self.name}{because(cause)}"
-            text += f" (ELR: {numbers(after)})"
+            text = f"{_are(gone)} no longer eligible to lead {self.name} (ELR: {numbers(after)})"
         else:
-            cause = None
             text = (
                 f"{_are(after)} out of sync but eligible to lead {self.name} "
                 f"(ELR was {numbers(before)})"
             )
-        return self._change(
-            "elr.changed", text, before, after, cause=cause, who=(*gone, *new), minor=follows
-        )
+        # It follows from the ISR or the replicas; alone, it says something.
+        moved = bool(gone) and not new and not set(gone) & set(self.after.replicas)
+        follows = moved or self.before.isr != self.after.isr
+        who = (*gone, *new)
+        return self._change("elr.changed", text, before, after, who=who, minor=follows)
 
     def _directories(self) -> Iterator[Change]:
         for replica, now in zip(self.after.replicas, self.after.directories, strict=True):
