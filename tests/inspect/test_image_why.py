@@ -108,6 +108,18 @@ def test_below_min_isr_and_moving(tmp_path: Path) -> None:
     assert "min.insync.replicas of topic orders set to 2" in story.events[1].change.text
 
 
+def test_fewer_replicas_than_min_isr_refuse_nobody(tmp_path: Path) -> None:
+    """Kafka 3.9.2 and 4.3.1 take writes with acks=all where all of too few replicas are in sync."""
+    config = m.ConfigRecord(
+        resource_type=2, resource_name="orders", name="min.insync.replicas", value="4"
+    )
+    log = make_log(tmp_path, *cluster(), [config])
+    assert "refused" not in ask(log, "orders-0").sentence
+    shrank = m.PartitionChangeRecord(partition_id=0, topic_id=ORDERS, isr=(1, 2))
+    log = make_log(tmp_path / "shrunk", *cluster(), [config], [shrank])
+    assert "min.insync.replicas is 4: producers" in ask(log, "orders-0").sentence
+
+
 def test_a_topic_that_was_deleted_has_a_story(tmp_path: Path) -> None:
     log = make_log(tmp_path, *cluster(), [m.RemoveTopicRecord(topic_id=ORDERS)])
     story = ask(log, "orders-1")

@@ -127,7 +127,7 @@ def _rows(view: View, history: History, sections: tuple[str, ...], form: str) ->
 
     if form == "json":
         whole: dict[str, object] = {"as_of": as_of(view.image, history)}
-        whole |= {name: SECTIONS[name](view) for name in sections}
+        whole |= {name: list(SECTIONS[name](view)) for name in sections}
         metadata_log.write_object(whole)
         return
     several = form == "jsonl"

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
@@ -153,7 +153,7 @@ def write_rows(
         text = msgspec.json.encode(list(rows))
         out.write(msgspec.json.format(text, indent=2) + b"\n")
     else:
-        _csv(list(rows), columns)
+        _csv(rows, columns)
     out.flush()
 
 
@@ -165,13 +165,15 @@ def write_object(value: object) -> None:
     sys.stdout.buffer.flush()
 
 
-def _csv(rows: list[Mapping[str, Any]], columns: Sequence[str] | None) -> None:
+def _csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str] | None) -> None:
     from kraftline.inspect.dump.text import csv_cell
 
-    names = list(columns or (rows[0] if rows else ()))
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
-    for row in rows:
-        writer.writerow([csv_cell(row.get(name)) for name in names])
-    sys.stdout.buffer.write(text.getvalue().encode(errors="surrogatepass"))
+    source = iter(rows)
+    first = list(islice(source, 1))
+    names = list(columns or (first[0] if first else ()))
+    cells = ([csv_cell(row.get(name)) for name in names] for row in chain(first, source))
+    found: Iterator[list[Any]] = chain([names], cells)
+    while lines := list(islice(found, _LINES)):
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(lines)
+        sys.stdout.buffer.write(text.getvalue().encode(errors="surrogatepass"))

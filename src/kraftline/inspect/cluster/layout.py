@@ -41,7 +41,8 @@ def table(
 
 
 def tree(value: Any, name: str = ".") -> Iterator[str]:
-    """Maps as branches, everything else as leaves."""
+    """Maps as branches, everything else as leaves. A branch may also be a function that makes the
+    map once it is its turn."""
     yield name
     yield from _branches(value, "")
 
@@ -51,6 +52,7 @@ def _branches(value: Mapping[str, Any], indent: str) -> Iterator[str]:
     for at, (name, below) in enumerate(items):
         last = at == len(items) - 1
         corner, more = ("└── ", "    ") if last else ("├── ", "│   ")
+        below = below() if callable(below) else below
         if isinstance(below, Mapping):
             yield f"{indent}{corner}{name}"
             yield from _branches(below, indent + more)

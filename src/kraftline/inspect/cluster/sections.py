@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -13,6 +13,7 @@ from kraftline.inspect.history import History
 from kraftline.inspect.history.quorum import Quorum
 from kraftline.metadata.features import KRAFT_VERSION, METADATA_VERSION
 from kraftline.metadata.image import MetadataImage
+from kraftline.metadata.image.topic import TopicImage
 from kraftline.metadata.partition import NO_LEADER
 from kraftline.metadata.words import (
     acl_text,
@@ -102,32 +103,33 @@ def voters(view: View) -> list[Row]:
     ]
 
 
-def topics(view: View) -> list[Row]:
+def topics(view: View) -> Iterator[Row]:
     health = Health(view.image)
-    rows = []
     for topic in sorted(view.image.topics.by_id.values(), key=lambda each: each.name):
         factors = sorted({len(each.replicas) for each in topic.partitions})
         found = Counter(
             trouble for each in topic.partitions for trouble in health.of(topic.name, each)
         )
-        rows.append(
-            {
-                "topic": topic.name,
-                "id": str(topic.id),
-                "partitions": len(topic.partitions),
-                "replicas": factors[0] if len(factors) == 1 else factors,
-                "min_isr": health.min_isr(topic.name),
-                "leaders": sorted({each.leader for each in topic.partitions}),
-                "troubles": dict(found),
-            }
-        )
-    return rows
+        yield {
+            "topic": topic.name,
+            "id": str(topic.id),
+            "partitions": len(topic.partitions),
+            "replicas": factors[0] if len(factors) == 1 else factors,
+            "min_isr": health.min_isr(topic.name),
+            "leaders": sorted({each.leader for each in topic.partitions}),
+            "troubles": dict(found),
+        }
 
 
-def partitions(view: View) -> list[Row]:
+def partitions(view: View) -> Iterator[Row]:
     health = Health(view.image)
-    return [
-        {
+    for topic in sorted(view.image.topics.by_id.values(), key=lambda each: each.name):
+        yield from topic_partitions(topic, health)
+
+
+def topic_partitions(topic: TopicImage, health: Health) -> Iterator[Row]:
+    for number, each in topic.items():
+        yield {
             "topic": topic.name,
             "partition": number,
             "leader": None if each.leader == NO_LEADER else each.leader,
@@ -142,9 +144,6 @@ def partitions(view: View) -> list[Row]:
             "partition_epoch": each.partition_epoch,
             "troubles": list(health.of(topic.name, each)),
         }
-        for topic in sorted(view.image.topics.by_id.values(), key=lambda each: each.name)
-        for number, each in topic.items()
-    ]
 
 
 def troubles(view: View) -> list[Row]:
@@ -232,7 +231,8 @@ def producer_ids(view: View) -> list[Row]:
     return [] if next_id < 0 else [{"next_producer_id": next_id}]
 
 
-SECTIONS: Final[dict[str, Callable[[View], list[Row]]]] = {
+# Of a million partitions, rows are made as they are asked for.
+SECTIONS: Final[dict[str, Callable[[View], Iterable[Row]]]] = {
     "features": features,
     "voters": voters,
     "controllers": controllers,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from kraftline.inspect.cluster.health import (
@@ -11,12 +12,14 @@ from kraftline.inspect.cluster.health import (
     TROUBLES,
     UNDER_MIN_ISR,
     UNDER_REPLICATED,
+    Health,
 )
 from kraftline.inspect.cluster.layout import Pen, leaf, table, tree
 from kraftline.inspect.cluster.printing import Known, remarks
-from kraftline.inspect.cluster.sections import SECTIONS, Row, View
+from kraftline.inspect.cluster.sections import SECTIONS, Row, View, topic_partitions
 from kraftline.inspect.moments import show_moment, show_time
 from kraftline.metadata.image import MetadataImage
+from kraftline.metadata.image.topic import TopicImage
 from kraftline.metadata.words import quota_value
 from kraftline.metadata.words.values import config_value, is_secret, plural
 
@@ -67,7 +70,7 @@ def image_text(
     of a section."""
     yield from heading(view.image, history, pen, quick=quick)
     for name in sections or _OVERVIEW:
-        rows = SECTIONS[name](view)
+        rows = list(SECTIONS[name](view))
         if rows or sections:
             yield ""
             yield from section_text(
@@ -174,6 +177,15 @@ def image_tree(view: View) -> Iterator[str]:
     return tree(as_tree(view), "image")
 
 
+def _topic_branch(topic: TopicImage, health: Health) -> dict[str, Any]:
+    partitions = {}
+    for row in topic_partitions(topic, health):
+        del row["topic"]
+        number = str(row.pop("partition"))
+        partitions[number] = {key: value for key, value in row.items() if value not in ([], {})}
+    return {"id": str(topic.id), "partitions": partitions}
+
+
 def as_tree(view: View) -> dict[str, Any]:
     where = view.image.provenance
     out: dict[str, Any] = {
@@ -191,15 +203,9 @@ def as_tree(view: View) -> dict[str, Any]:
     ):
         rows = SECTIONS[section](view)
         out[section] = {str(row.pop(key)): row for row in rows}
-    names: dict[str, Any] = {}
-    for row in SECTIONS["topics"](view):
-        names[row["topic"]] = {"id": row["id"], "partitions": {}}
-    for row in SECTIONS["partitions"](view):
-        topic, number = row.pop("topic"), row.pop("partition")
-        names[topic]["partitions"][str(number)] = {
-            key: value for key, value in row.items() if value not in ([], {})
-        }
-    out["topics"] = names
+    health = Health(view.image)
+    topics = sorted(view.image.topics.by_id.values(), key=lambda each: each.name)
+    out["topics"] = {topic.name: partial(_topic_branch, topic, health) for topic in topics}
     for section, keys in (("configs", ("resource", "key")), ("quotas", ("entity", "key"))):
         nested: dict[str, Any] = {}
         for row in SECTIONS[section](view):

@@ -237,7 +237,8 @@ def _sentence(
         target = [each for each in now.replicas if each not in now.removing_replicas]
         parts.append(f"It is being moved to {named(target)}.")
     least = health.min_isr(topic)
-    if len(now.isr) < least and now.leader != NO_LEADER:
+    # Brokers ask for no more than there are replicas.
+    if len(now.isr) < min(least, len(now.replicas)) and now.leader != NO_LEADER:
         parts.append(
             f"min.insync.replicas is {least}: producers that want acks from all are refused."
         )
