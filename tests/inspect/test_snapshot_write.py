@@ -26,6 +26,7 @@ from kraftline.schema.types import Message
 from kraftline.storage.names import SnapshotId
 from kraftline.storage.snapshot_file import SnapshotReader
 from tests.inspect.damage import FIXTURES, METADATA, copy, flip
+from tests.inspect.metadata_logs import cluster, make_segment
 from tests.metadata.replaying import read_batches
 
 DIRECTORIES = sorted(FIXTURES.glob("*/data/*/__cluster_metadata-0"))
@@ -123,6 +124,12 @@ def markers(directory: Path) -> tuple[list[int], list[int]]:
             elif isinstance(message, EndTransactionRecord | AbortTransactionRecord):
                 found[1].append(offset)
     return found
+
+
+def test_a_log_without_leader_epochs_is_refused(tmp_path: Path) -> None:
+    """No Kafka could read the name of such a snapshot."""
+    with pytest.raises(Refused, match="has no leader epoch"):
+        state(make_segment(tmp_path, cluster(), epoch=-1))
 
 
 def test_an_offset_inside_a_transaction_is_refused() -> None:

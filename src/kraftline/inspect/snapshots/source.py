@@ -61,6 +61,11 @@ def read_state(
     image = _replay(history, leg, offset)
     if image.offset < 0:
         raise _without_offset(copies)
+    if image.provenance.last_epoch < 0:
+        raise Refused(
+            f"the batch with offset {image.offset} has no leader epoch, and a snapshot is named "
+            "after one: no controller wrote this log"
+        )
     notes = _troubles(history.trouble, known)
     if not image.provenance.batch_aligned:
         notes.append(
