@@ -239,10 +239,23 @@ def test_windows(tmp_path: Path) -> None:
     assert offsets(AtOffset(2), AtOffset(3)) == [2, 3]
     assert offsets(AtTime(START + 1000), AtTime(START + 2500)) == [1, 2]
     assert offsets(AtTime(0), AtTime(2 * START)) == [0, 1, 2, 3, 4]
-    assert "older files are gone" in history.trouble[-1].reason
+    assert history.trouble[-1].reason == (
+        "the log begins at offset 0, 2026-03-01 03:00:00.000Z: there was nothing before"
+    )
     for since, until in ((AtTime(2 * START), None), (None, AtTime(START - 1))):
         with pytest.raises(Unanswerable, match="offsets 0 to 8"):
             offsets(since, until)
+
+
+def test_a_window_that_begins_before_the_oldest_snapshot(tmp_path: Path) -> None:
+    folder = tmp_path / "__cluster_metadata-0"
+    make_snapshot(folder, 20, [VERSION])
+    make_segment(folder, [[topic()]], start=20)
+    history = open_history([str(folder)])
+    window(history, AtOffset(3), None)
+    assert history.trouble[-1].reason == (
+        "nothing is known before offset 19, 2026-03-01 03:00:00.000Z: older files are gone"
+    )
 
 
 def test_filters(tmp_path: Path) -> None:

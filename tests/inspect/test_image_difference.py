@@ -114,6 +114,9 @@ def test_voters_that_came_in_a_gap_are_told_of(tmp_path: Path) -> None:
     (log / f"{596:020d}.log").unlink()
     history = open_history([str(log)])
     told = [one.change for one in story(history, None, None, Filter(kinds=("voters",)))]
+    assert {change.text.split(":")[0] for change in told if change.kind == "voters.added"} == {
+        f"node {node} is named in the log as a voter" for node in (1, 4, 5)
+    }
     assert [change.subject for change in told if change.kind == "voters.added"] == [
         "voter 1",
         "voter 4",

@@ -11,10 +11,10 @@ import msgspec
 from kraftline.inspect.cluster.difference import difference, quorum_difference
 from kraftline.inspect.cluster.state import State
 from kraftline.inspect.cluster.telling import Teller, Told
-from kraftline.inspect.history import History, Trouble, Unanswerable, show_range
+from kraftline.inspect.history import History, Trouble, Unanswerable
 from kraftline.inspect.history.legs import Leg
 from kraftline.inspect.history.moments import AtOffset, AtTime, Moment
-from kraftline.inspect.moments import is_after
+from kraftline.inspect.moments import is_after, show_moment
 from kraftline.metadata.image import MetadataImage
 from kraftline.metadata.words import Change
 from kraftline.schema.metadata.partition_change_record import PartitionChangeRecord
@@ -133,7 +133,10 @@ def window(history: History, since: Moment | None, until: Moment | None) -> int:
         isinstance(since, AtTime) and since.time < known.first_time
     )
     if early:
-        reason = f"nothing is known before {show_range([known])}: older files are gone"
+        begin = show_moment(known.first_offset, known.first_time)
+        reason = f"nothing is known before {begin}: older files are gone"
+        if known.base is None and known.complete:
+            reason = f"the log begins at {begin}: there was nothing before"
         history.trouble.append(Trouble(reason, harmless=True))
     return _last(history.legs[-1], until)
 

@@ -25,7 +25,9 @@ def voter_changes(before: Iterable[Voter], after: Iterable[Voter]) -> Iterator[C
             continue
         if was is None:
             assert now is not None
-            kind, text = "voters.added", f"node {node} becomes a voter: {_words(now)}"
+            # Until the log has voters, every node's configuration has them.
+            becomes = "becomes" if old else "is named in the log as"
+            kind, text = "voters.added", f"node {node} {becomes} a voter: {_words(now)}"
         elif now is None:
             kind, text = (
                 "voters.removed",
