@@ -337,6 +337,7 @@ def test_another_snapshot_under_the_name_of_one_is_compared(tmp_path: Path) -> N
     assert found.keys() == {"snapshot-epoch", "snapshot-quorum", "snapshot-replay"}
     assert found["snapshot-replay"].file.endswith(newer.name)
     assert "it is not what the log up to offset 731 comes to" in found["snapshot-replay"].problem
+    assert "likely a snapshot of another moment" in found["snapshot-replay"].problem
 
 
 def test_a_flipped_bit_in_a_snapshot_is_told_with_what_it_does_to_a_node(partition: Path) -> None:

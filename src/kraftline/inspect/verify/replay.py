@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from kraftline.errors import KraftlineError, NotKafka
 from kraftline.inspect.history.trouble import Trouble, name_of, of_fault
+from kraftline.inspect.moments import show_time
 from kraftline.inspect.verify.findings import Report
 from kraftline.inspect.verify.quorum import quorum_difference, quorum_of
 from kraftline.inspect.verify.replay_causes import UNKNOWN, Causes
@@ -69,6 +70,8 @@ class _Audit:
         # None while it is not known what came before.
         self.replay: Replay | None = None
         self.quorum = ControlState()
+        # Of the last batch, and of the last one that has more than control records.
+        self.times: tuple[int, int] | None = None
         self.refused: list[Trouble] = []
         self.unchecked: list[SnapshotFile] = []
 
@@ -111,11 +114,15 @@ class _Audit:
     def _lose(self) -> None:
         """What comes next follows from something that cannot be read."""
         self.replay = None
+        self.times = None
         self.quorum = ControlState()
 
     def _take(self, batch: MetadataBatch) -> None:
         if self.replay is not None:
             self.replay.take(batch)
+            time = batch.append_timestamp
+            plain = time if batch.records or self.times is None else self.times[1]
+            self.times = (time, plain)
             self.quorum.add(batch.base_offset, [control.message for control in batch.controls])
 
     def handle(self, fault: MetadataFault) -> None:
@@ -165,10 +172,14 @@ class _Audit:
         ours: MetadataImage,
         theirs: MetadataImage,
     ) -> None:
-        causes = Causes(self.segments, snapshot.id.end_offset, found)
         by_cause: dict[str, list[Difference]] = {}
-        for difference in found:
-            by_cause.setdefault(causes.of(difference), []).append(difference)
+        misplaced = self._misplaced(snapshot)
+        if misplaced is not None:
+            by_cause[misplaced] = list(found)
+        else:
+            causes = Causes(self.segments, snapshot.id.end_offset, found)
+            for difference in found:
+                by_cause.setdefault(causes.of(difference), []).append(difference)
         for cause, group in sorted(by_cause.items(), key=lambda item: item[0] == UNKNOWN):
             self.report.add(
                 CODE,
@@ -177,6 +188,21 @@ class _Audit:
                 f"{listed(group, ours, theirs)}; {cause}",
                 offset=snapshot.id.end_offset,
             )
+
+    def _misplaced(self, snapshot: SnapshotFile) -> str | None:
+        """Where its header has another time than the log there, it was taken elsewhere. Kafka puts
+        the time of the last batch there, or of the last that its own listeners were given."""
+        if self.times is None:
+            return None
+        with SnapshotReader(snapshot.path, any_epoch=True) as reader:
+            time = reader.header.last_contained_log_timestamp
+        if min(self.times) <= time <= max(self.times):
+            return None
+        return (
+            f"its header says that its last record is of {show_time(time)}, and the log has "
+            f"{show_time(self.times[0])} there: likely a snapshot of another moment, or of another "
+            "cluster, under this name"
+        )
 
     def _tell_the_rest(self, behind: Sequence[SnapshotFile], reached: int | None) -> None:
         """Notes, not findings: the log is trimmed as Kafka trims it, or not here at all."""
