@@ -231,17 +231,17 @@ def test_a_directory_that_is_cordoned_while_running_is_told_and_gets_no_new_logs
 def test_a_broker_registers_again_when_the_cluster_comes_to_know_directories(
     tmp_path: Path,
 ) -> None:
-    data = tmp_path / "data"
+    data, voters = tmp_path / "data", "1@127.0.0.1:9093"
     properties = tmp_path / "server.properties"
     properties.write_text(
         "process.roles=broker,controller\nnode.id=1\ncontroller.listener.names=CONTROLLER\n"
         "listeners=PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:0\n"
-        f"controller.quorum.voters=1@127.0.0.1:9093\nlog.dirs={data}\n"
+        f"controller.quorum.voters={voters}\nlog.dirs={data}\n"
     )
     arguments = ["format", "-t", "kraftlineoracleclustrA", "-c", str(properties)]
     done = verb(*arguments, "--release-version", "3.6-IV2")
     assert done.returncode == 0, done.stderr
-    with kraftline.Node({"log.dirs": data}) as node:
+    with kraftline.Node({"log.dirs": data, "controller.quorum.voters": voters}) as node:
         before = registered(node)
         assert before.directories == ()
         update = FeatureUpdateKey(feature="metadata.version", max_version_level=25, upgrade_type=1)
