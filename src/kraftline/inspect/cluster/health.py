@@ -8,7 +8,14 @@ import msgspec
 
 from kraftline.metadata.image import MetadataImage
 from kraftline.metadata.image.configs import BROKER, TOPIC
-from kraftline.metadata.partition import NO_LEADER, RECOVERING, PartitionRegistration
+from kraftline.metadata.partition import (
+    NO_LEADER,
+    RECOVERING,
+    USUAL,
+    Directories,
+    PartitionRegistration,
+    Replicas,
+)
 
 MIN_ISR = "min.insync.replicas"
 OFFLINE = "offline"
@@ -56,14 +63,24 @@ class Health:
         }
         # What files of brokers say is not in the log; Kafka's own default is 1.
         self._default = _number(image.configs.of(BROKER, "").get(MIN_ISR)) or 1
+        # Millions of partitions have the same few lists.
+        self._lost: dict[tuple[Replicas, Directories], bool] = {}
 
     def min_isr(self, topic: str) -> int:
         return _number(self._image.configs.of(TOPIC, topic).get(MIN_ISR)) or self._default
 
     def of(self, topic: str, partition: PartitionRegistration) -> tuple[str, ...]:
         """What is wrong with a partition, the worst first; nothing if it is well."""
-        found = set()
         in_sync = len(partition.isr)
+        lost = self._has_lost_directory(partition.replicas, partition.directories)
+        if (
+            in_sync == len(partition.replicas) > 0
+            and partition.has_preferred_leader
+            and partition.unusual is USUAL
+            and not lost
+        ):
+            return ()  # as most are
+        found = set()
         wanted = len(partition.replicas) - len(partition.adding_replicas)
         least = min(self.min_isr(topic), max(wanted, 1))
         if partition.leader == NO_LEADER:
@@ -80,11 +97,19 @@ class Health:
             found.add(REASSIGNING)
         if partition.leader != NO_LEADER and not partition.has_preferred_leader:
             found.add(NOT_PREFERRED)
-        for replica, directory in zip(partition.replicas, partition.directories, strict=True):
-            broker = self._image.cluster.brokers.get(replica)
-            if broker is not None and not broker.has_online_directory(directory):
-                found.add(LOST_DIRECTORY)
+        if lost:
+            found.add(LOST_DIRECTORY)
         return tuple(each for each in TROUBLES if each in found)
+
+    def _has_lost_directory(self, replicas: Replicas, directories: Directories) -> bool:
+        known = self._lost.get((replicas, directories))
+        if known is None:
+            brokers = self._image.cluster.brokers
+            known = self._lost[replicas, directories] = any(
+                replica in brokers and not brokers[replica].has_online_directory(directory)
+                for replica, directory in zip(replicas, directories, strict=True)
+            )
+        return known
 
     def down(self, partition: PartitionRegistration) -> tuple[int, ...]:
         return tuple(each for each in partition.replicas if each not in self._up)

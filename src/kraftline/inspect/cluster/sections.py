@@ -38,13 +38,13 @@ class View(msgspec.Struct, frozen=True):
 
 
 def brokers(view: View) -> list[Row]:
-    leads: Counter[int] = Counter()
+    topics = view.image.topics.by_id.values()
+    leads = Counter(each.leader for topic in topics for each in topic.partitions)
     has: Counter[int] = Counter()
-    for topic in view.image.topics.by_id.values():
-        for partition in topic.partitions:
-            has.update(partition.replicas)
-            if partition.leader != NO_LEADER:
-                leads[partition.leader] += 1
+    # Lists first: millions of partitions have the same few.
+    lists = Counter(each.replicas for topic in topics for each in topic.partitions)
+    for replicas, count in lists.items():
+        has.update(dict.fromkeys(replicas, count))
     return [
         {
             "broker": number,
