@@ -56,7 +56,7 @@ def work(path: str, together: int, changes: bool) -> None:
                     ends = array("q", compress(ends, typed))
                 rows += len(starts)
                 replay = delta.replay
-                for record, _ in map(RecordReader(bytes(source)).read, starts, ends):
+                for record in RecordReader(bytes(source)).read(starts, ends):
                     try:
                         replay(record)
                     except ReplayError:

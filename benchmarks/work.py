@@ -90,8 +90,7 @@ def metadata_objects(path: str) -> Callable[[], int]:
                         typed = [batch not in control for batch in batches]
                         starts = array("q", compress(starts, typed))
                         ends = array("q", compress(ends, typed))
-                    for _ in map(RecordReader(bytes(source)).read, starts, ends):
-                        pass
+                    RecordReader(bytes(source)).read(starts, ends)
         return rows
 
     return read

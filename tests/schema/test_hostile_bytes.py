@@ -9,19 +9,22 @@ import random
 import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import accumulate
 from types import ModuleType
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from kraftline.errors import BadData, Corrupt, Truncated
 from kraftline.schema import _wire, wire
 from kraftline.schema.api import FetchRequest, MetadataResponse, ProduceRequest
-from kraftline.schema.codec import encode, reader
+from kraftline.schema.codec import check_version, encode, reader
 from kraftline.schema.coordinator import frame as coordinator
 from kraftline.schema.jsonform import json_reader
 from kraftline.schema.metadata import PartitionChangeRecord, PartitionRecord, RegisterBrokerRecord
 from kraftline.schema.metadata.frame import decode_record, encode_record, record_json
+from kraftline.schema.metadata.registry import record_class
 from kraftline.schema.types import Message
 from tests.schema.instances import Random
 from tests.schema.messages import versioned
@@ -81,6 +84,43 @@ def test_damaged_metadata_records_are_refused() -> None:
             for read in (decode_record, record_json):
                 with suppress(BadData):
                     read(value)
+
+
+@pytest.mark.parametrize("harm", [False, True], ids=["whole", "damaged"])
+def test_many_metadata_records_are_read_as_each_alone_by_both_kernels(harm: bool) -> None:
+    rng, maker = random.Random(12), Random("many")
+    some = [(2,), (0, 2), (2, 0), (0,), (0, 0), (1, 2, 3), (1, 2, 3, 4), (257, 2), (1, 258, 3), ()]
+    for _ in range(100):
+        values = []
+        for _ in range(20):
+            cls = rng.choice((PartitionRecord, PartitionChangeRecord, RegisterBrokerRecord))
+            version = rng.choice(list(cls.SPEC.versions))
+            message = maker.message(cls, version)
+            if isinstance(message, PartitionRecord | PartitionChangeRecord):
+                message = structs.replace(message, isr=rng.choice(some), replicas=rng.choice(some))
+            values.append(encode_record(message, version))
+        if harm:
+            at = rng.randrange(len(values))
+            values[at] = damaged(rng, values[at])
+        ends = list(accumulate(map(len, values)))
+        starts = [0, *ends[:-1]]
+
+        def read(r: Any, starts: list[int] = starts, ends: list[int] = ends) -> Any:
+            return r.metadata_records(starts, ends, {}, frame_reader)
+
+        compiled, interpreted = (outcome(kernel, read, b"".join(values)) for kernel in KERNELS)
+        assert repr(compiled) == repr(interpreted)
+        with suppress(BadData):
+            alone = [decode_record(value)[0] for value in values]
+            assert repr(compiled) == repr((alone, ends[-1]))
+
+
+def frame_reader(source: Any, frame: int) -> Callable[[Any], Message]:
+    if frame < 0:
+        raise Corrupt("another frame", position=source.pos)
+    cls = record_class(frame >> 16)
+    check_version(cls, frame & 0xFFFF)
+    return reader(cls, frame & 0xFFFF)
 
 
 def test_damaged_coordinator_records_are_refused() -> None:

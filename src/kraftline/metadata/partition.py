@@ -179,7 +179,7 @@ def from_record(record: PartitionRecord) -> PartitionRegistration:
     return PartitionRegistration(
         replicas,
         directories,
-        replicas if isr == replicas else shared(isr),
+        replicas if isr is record.replicas or isr == replicas else shared(isr),
         record.leader,
         record.leader_epoch,
         record.partition_epoch,

@@ -21,6 +21,7 @@ if cython.compiled:
     from cython.cimports.cpython.bytearray import PyByteArray_Resize
     from cython.cimports.cpython.ref import Py_INCREF
     from cython.cimports.cpython.tuple import PyTuple_New, PyTuple_SET_ITEM
+    from cython.cimports.libc.string import memcmp, memcpy
 
 COMPILED = cython.compiled
 
@@ -65,6 +66,11 @@ _uuid_texts: list = [None] * _UUID_SLOTS
 _known_uuids: dict = {}  # the same when interpreted: by bytes
 _known_texts: dict = {}
 
+# So do short lists of brokers. A key is their bytes, and at 12 how many they are.
+_SHORT_LIST = cython.declare(cython.Py_ssize_t, 3)
+_list_keys: bytearray = bytearray(16 * _UUID_SLOTS)
+_lists: list = [()] * _UUID_SLOTS
+
 
 @cython.cfunc
 @cython.inline
@@ -107,17 +113,36 @@ def _uuid_slot(b: cython.p_uchar, p: cython.Py_ssize_t) -> cython.Py_ssize_t:
     keys: cython.p_uchar = _uuid_keys
     slot: cython.Py_ssize_t = (b[p] ^ (b[p + 15] << 2)) & 1023
     k: cython.Py_ssize_t = slot * 16
-    i: cython.Py_ssize_t
-    for i in range(16):
-        if keys[k + i] != b[p + i]:
-            break
-    else:
+    if memcmp(keys + k, b + p, 16) == 0:
         return slot
-    for i in range(16):
-        keys[k + i] = b[p + i]
     _uuids[slot] = _new_uuid(Uuid, b[p : p + 16])
     _uuid_texts[slot] = None
+    memcpy(keys + k, b + p, 16)
     return slot
+
+
+@cython.cfunc
+def _short_list(b: cython.p_uchar, p: cython.Py_ssize_t, n: cython.Py_ssize_t) -> object:
+    """One to three int32s, the same tuple as the last one with these values in their slot."""
+    keys: cython.p_uchar = _list_keys
+    size: cython.Py_ssize_t = 4 * n
+    slot: cython.Py_ssize_t = n
+    i: cython.Py_ssize_t
+    for i in range(n):
+        slot = (slot * 37 + b[p + 4 * i + 3]) & 1023
+    k: cython.Py_ssize_t = slot * 16
+    if keys[k + 12] == n and memcmp(keys + k, b + p, size) == 0:
+        return _lists[slot]
+    if n == 1:
+        made: tuple = (_be32(b, p),)
+    elif n == 2:
+        made = (_be32(b, p), _be32(b, p + 4))
+    else:
+        made = (_be32(b, p), _be32(b, p + 4), _be32(b, p + 8))
+    _lists[slot] = made
+    memcpy(keys + k, b + p, size)
+    keys[k + 12] = n
+    return made
 
 
 @cython.cfunc
@@ -418,12 +443,8 @@ class Reader:
             return unpack_from(f">{n}i", b, p)
         if n == 0:
             return ()
-        if n == 1:
-            return (_be32(b, p),)
-        if n == 2:
-            return (_be32(b, p), _be32(b, p + 4))
-        if n == 3:
-            return (_be32(b, p), _be32(b, p + 4), _be32(b, p + 8))
+        if n <= _SHORT_LIST:
+            return _short_list(b, p, n)
         items: list = []
         i: cython.Py_ssize_t
         for i in range(n):
@@ -644,11 +665,36 @@ class Reader:
             left = self.end - self.pos
             raise Corrupt(f"{left} byte{'s' * (left > 1)} left over", position=self.pos)
 
+    def metadata_records(self, starts, ends, readers: dict, missing) -> list:
+        """The metadata records whose values lie from these places up to those. `readers` has a
+        function for each type and version, as `metadata_frame` gives them; `missing` finds one
+        that is not there yet, of this reader and frame."""
+        records: list = []
+        known: cython.longlong = -2
+        frame: cython.longlong
+        end: cython.Py_ssize_t
+        read = None
+        for start, end in zip(starts, ends, strict=True):
+            frame = self._frame(start, end)
+            if frame != known:
+                read = readers.get(frame)
+                if read is None:
+                    read = missing(self, frame)
+                known = frame
+            records.append(read(self))
+            if self.pos != end:
+                self.finish()
+        return records
+
     def metadata_frame(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> int:
         """Moves to a metadata record and reads the three varints before it: type << 16 | version.
 
         -1 for a frame version other than 1: the caller has the words for that.
         """
+        return self._frame(start, end)
+
+    @cython.cfunc
+    def _frame(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.longlong:
         if not 0 <= start <= end <= len(self.data):
             self.reset(start, end)
         self.pos = start

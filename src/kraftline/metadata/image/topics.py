@@ -19,7 +19,7 @@ from kraftline.metadata.image.local_changes import (
     add_local_changes,
 )
 from kraftline.metadata.image.topic import TopicDelta, TopicImage
-from kraftline.metadata.partition import PartitionRegistration, migrating
+from kraftline.metadata.partition import PartitionRegistration, from_record, migrating
 from kraftline.metadata.write_options import Versioned, WriteOptions
 from kraftline.schema.metadata.clear_elr_record import ClearElrRecord
 from kraftline.schema.metadata.partition_change_record import PartitionChangeRecord
@@ -91,8 +91,10 @@ class TopicsDelta:
             topic = self._from_image(record.topic_id, record)
             topic.replay_partition(record)
             self.changed[record.topic_id] = topic  # only now: the record may have been refused
-        else:
+        elif topic.image.partitions or record.partition_id in topic.changes:
             topic.replay_partition(record)
+        else:  # new, as in a snapshot all are
+            topic.changes[record.partition_id] = from_record(record)
 
     def replay_change(self, record: PartitionChangeRecord) -> None:
         topic = self.changed.get(record.topic_id)

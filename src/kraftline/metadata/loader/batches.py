@@ -92,7 +92,7 @@ class BatchDecoder:
             records = batch.records(check_crc=False)
             if batch.is_control:
                 controls = [read_control(record) for record in records]
-                entries: list[Entry] = []
+                entries: Sequence[Entry] = []
             else:
                 entries = [_entry(record.value, record.offset) for record in records]
         else:
@@ -115,7 +115,7 @@ class BatchDecoder:
             controls,
         )
 
-    def _entries(self, batch: Batch) -> list[Entry]:
+    def _entries(self, batch: Batch) -> Sequence[Entry]:
         view, start = batch.buffer, batch.start
         if view is not self._buffer:
             self._buffer, self._reader = view, RecordReader(bytes(view))
@@ -131,7 +131,7 @@ class BatchDecoder:
         starts = places[kernel.P_VALUE : room : kernel.P_STRIDE]
         ends = places[kernel.P_VALUE_END : room : kernel.P_STRIDE]
         try:
-            return [record for record, _ in map(self._reader.read, starts, ends)]
+            return self._reader.read(starts, ends)
         except _NO_RECORD:
             return [
                 _entry(None if end < 0 else bytes(view[at:end]), batch.base_offset + index)
@@ -206,7 +206,7 @@ def _run_batches(run: Run, reader: SegmentReader, check: bool) -> Iterator[Metad
         first, at = at, at + count
         if not attributes & _CONTROL and count == delta + 1:
             try:
-                records = [record for record, _ in map(read, starts[first:at], ends[first:at])]
+                records = read(starts[first:at], ends[first:at])
             except _NO_RECORD:
                 pass
             else:

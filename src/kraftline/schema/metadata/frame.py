@@ -5,7 +5,7 @@ The three are unsigned varints, and the message goes to the last byte.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from kraftline.errors import Corrupt, NotRepresentable, Unsupported
 from kraftline.schema.codec import check_version, reader, writer
@@ -30,17 +30,9 @@ class RecordReader:
     def __init__(self, data: bytes) -> None:
         self._in = Reader(data)
 
-    def read(self, start: int, end: int) -> tuple[Message, int]:
-        """The record whose value lies at `start` up to `end`, and its version."""
-        source = self._in
-        frame = source.metadata_frame(start, end)
-        read = _readers.get(frame)
-        if read is None:
-            read = _readers[frame] = reader(*_class_and_version(source, frame))
-        message = read(source)
-        if source.pos != end:
-            source.finish()
-        return message, frame & 0xFFFF
+    def read(self, starts: Iterable[int], ends: Iterable[int]) -> list[Message]:
+        """The records whose values lie from each of `starts` up to each of `ends`."""
+        return self._in.metadata_records(starts, ends, _readers, _reader_of)
 
     def read_json(self, start: int, end: int) -> Json:
         """The same as Kafka's tools print it: type, version, data."""
@@ -59,7 +51,14 @@ class RecordReader:
 
 def decode_record(value: bytes) -> tuple[Message, int]:
     """The record that a value holds, and its version."""
-    return RecordReader(value).read(0, len(value))
+    source = Reader(value)
+    frame = source.metadata_frame(0, len(value))
+    read = _readers.get(frame)
+    if read is None:
+        read = _reader_of(source, frame)
+    message = read(source)
+    source.finish()
+    return message, frame & 0xFFFF
 
 
 def record_json(value: bytes) -> Json:
@@ -90,6 +89,11 @@ def encode_record(message: Message, version: int) -> bytes:
     out.uvarint(version)
     writer(type(message), version)(out, message)
     return out.getvalue()
+
+
+def _reader_of(source: Reader, frame: int) -> Callable[[Reader], Message]:
+    read = _readers[frame] = reader(*_class_and_version(source, frame))
+    return read
 
 
 def _class_and_version(source: Reader, frame: int) -> tuple[type[Message], int]:
